@@ -1,0 +1,1 @@
+"""The specification of Frontdesk as tests; the folders mirror the code, beside journeys and peers."""

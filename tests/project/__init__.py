@@ -1,0 +1,1 @@
+"""Tests of the project itself: its locks, contracts, prerequisites and start."""
