@@ -1,0 +1,189 @@
+"""From the words of A2A to ours and back: the only place that knows both.
+
+Pure functions. What an agent says is taken leniently where that is safe (a missing contextId is the one we know, an
+unreadable timestamp is none, an unknown kind of part is left out) and refused where a guess could do harm: a state
+nobody knows, an event without its content. File bytes inside a message are not kept, only that they were there; a URL
+is passed on as text and never fetched.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from a2a import wire
+from core.agent import Artifact, ArtifactUpdate, Ask, Reply, Snapshot, StatusUpdate, TaskEvent, TaskState
+from core.clock import Instant
+from core.parts import Data, File, Part, Text
+
+OUTPUT_MODES = ("text/plain", "text/markdown", "application/json")  # what a chat can show; a wish, not a filter
+OCTETS = "application/octet-stream"
+
+STATES = {
+    "TASK_STATE_SUBMITTED": TaskState.SUBMITTED,
+    "TASK_STATE_WORKING": TaskState.WORKING,
+    "TASK_STATE_INPUT_REQUIRED": TaskState.INPUT_REQUIRED,
+    "TASK_STATE_AUTH_REQUIRED": TaskState.AUTH_REQUIRED,
+    "TASK_STATE_COMPLETED": TaskState.COMPLETED,
+    "TASK_STATE_FAILED": TaskState.FAILED,
+    "TASK_STATE_CANCELED": TaskState.CANCELED,
+    "TASK_STATE_REJECTED": TaskState.REJECTED,
+}
+
+
+class OffProtocol(ValueError):
+    """The agent's answer is JSON of the right shape that the protocol does not allow."""
+
+
+def send_params(ask: Ask, *, streaming: bool) -> dict[str, Any]:
+    """SendMessageRequest (section 3.2.1). A call that is not a stream asks not to wait for the work (3.2.2)."""
+    message: dict[str, Any] = {"messageId": ask.message_id, "role": "ROLE_USER", "parts": parts_out(ask.parts)}
+    if ask.context_id is not None:
+        message["contextId"] = ask.context_id
+    if ask.task_id is not None:
+        message["taskId"] = ask.task_id
+    if ask.metadata:
+        message["metadata"] = ask.metadata
+    configuration: dict[str, Any] = {"acceptedOutputModes": OUTPUT_MODES}
+    if not streaming:
+        configuration["returnImmediately"] = True
+    return {"message": message, "configuration": configuration}
+
+
+def parts_out(parts: tuple[Part, ...]) -> list[dict[str, Any]]:
+    """At least one part, since a message without any is refused (section 4.1.4)."""
+    return [_part_out(part) for part in parts] or [{"text": ""}]
+
+
+def _part_out(part: Part) -> dict[str, Any]:
+    match part:
+        case Text(text):
+            return {"text": text}
+        case Data(value):
+            return {"data": value}
+        case File(name, media_type, url) if url:
+            return {"url": url, "filename": name, "mediaType": media_type}
+        case File(name, media_type):
+            # Without a URL there is nothing to hand over; the agent should still know that a file was sent.
+            return {"text": f"[file without content: {name or 'unnamed'}, {media_type}]"}
+
+
+class EventReader:
+    """Reads the events of one send or subscription, and fills in what they leave out of what is known by then.
+
+    A missing contextId is that of the known task, never of another (A2A 1.0 requires it, some agents send it empty);
+    before any task is known it is that of the request. A bare message without a messageId is named after the question.
+    """
+
+    def __init__(self, *, context_id: str = "", task_id: str = "", message_id: str = "") -> None:
+        self._context_id = context_id
+        self._task_id = task_id
+        self._message_id = message_id
+
+    def __call__(self, response: wire.StreamResponse) -> TaskEvent:
+        """Raises OffProtocol."""
+        if (task := response.task) is not None:
+            return snapshot(task, context_id=self._context(task.id, task.context_id))
+        if (update := response.artifact_update) is not None:
+            context_id = self._context(update.task_id, update.context_id)
+            artifact, append, last = _artifact(update.artifact), bool(update.append), bool(update.last_chunk)
+            return ArtifactUpdate(update.task_id, context_id, artifact, append=append, last=last)
+        if (status := response.status_update) is not None:
+            context_id = self._context(status.task_id, status.context_id)
+            return StatusUpdate(status.task_id, context_id, *_status(status.status))
+        if (message := response.message) is not None:
+            message_id = message.message_id or f"to-{self._message_id}"
+            return Reply(message_id, message.context_id or self._context_id, parts_in(message.parts))
+        raise OffProtocol("an event holds neither task, message, statusUpdate nor artifactUpdate")
+
+    def _context(self, task_id: str, given: str | None) -> str:
+        _required(task_id, "taskId")
+        if self._task_id not in ("", task_id):
+            return given or ""
+        self._task_id = task_id
+        self._context_id = given or self._context_id
+        return self._context_id
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What one page of ListTasks says of a message."""
+
+    found: Snapshot | None
+    is_conclusive: bool  # every task showed the whole of its history, so that absence here is absence
+    next: str  # page token; "" on the last page
+
+
+def page(tasks: wire.TaskList, *, message_id: str, context_id: str, history: int) -> Page:
+    """`history` is the length asked for: one that long may have been cut. Raises OffProtocol."""
+    listed = tasks.tasks or ()
+    holder = next((task for task in listed if any(_is(message, message_id) for message in task.history or ())), None)
+    return Page(
+        found=snapshot(holder, context_id=context_id) if holder else None,
+        is_conclusive=all(0 < len(task.history or ()) < history for task in listed),
+        next=tasks.next_page_token or "",
+    )
+
+
+def _is(message: wire.Message, message_id: str) -> bool:
+    return message.message_id == message_id
+
+
+def snapshot(task: wire.Task, *, context_id: str = "") -> Snapshot:
+    """`context_id` is for tasks that leave it out. Raises OffProtocol."""
+    state, time, message = _status(task.status)
+    return Snapshot(
+        task_id=_required(task.id, "id"),
+        context_id=task.context_id or context_id,
+        state=state,
+        time=time,
+        message=message,
+        artifacts=tuple(_artifact(artifact) for artifact in task.artifacts or ()),
+    )
+
+
+def _status(status: wire.Status) -> tuple[TaskState, Instant | None, tuple[Part, ...]]:
+    state = STATES.get(status.state)
+    if state is None:
+        raise OffProtocol(f"the task state {status.state[:40]!r} is unknown")
+    return state, instant(status.timestamp), parts_in(status.message.parts) if status.message else ()
+
+
+def _artifact(artifact: wire.Artifact) -> Artifact:
+    return Artifact(_required(artifact.artifact_id, "artifactId"), parts_in(artifact.parts), artifact.name or "")
+
+
+def _required(value: str, name: str) -> str:
+    if not value:
+        raise OffProtocol(f"{name} is empty")
+    return value
+
+
+def parts_in(parts: tuple[wire.Part, ...] | None) -> tuple[Part, ...]:
+    return tuple(known for part in parts or () if (known := _part_in(part)) is not None)
+
+
+def _part_in(part: wire.Part) -> Part | None:
+    if part.text is not None:
+        return Text(part.text)
+    if part.url is not None:
+        return File(part.filename or "", part.media_type or OCTETS, part.url)
+    if part.raw is not None:
+        return File(part.filename or "", part.media_type or OCTETS, size=_decoded_size(part.raw))
+    if "data" in part.model_fields_set:
+        return Data(part.data)
+    return None
+
+
+def _decoded_size(base64: str) -> int:
+    return len(base64.rstrip("=")) * 3 // 4
+
+
+def instant(timestamp: str | None) -> Instant | None:
+    """Seconds since the epoch of an RFC 3339 time, one without an offset taken as UTC; None for what is no time."""
+    if not timestamp:
+        return None
+    try:
+        moment = datetime.fromisoformat(timestamp)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        return None

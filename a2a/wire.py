@@ -1,0 +1,173 @@
+"""The JSON of A2A 1.0 as agents answer it, in the protocol's own words, only as wide as the gateway reads it.
+
+The models parse, they do not judge: unknown members are ignored, null counts as absent, and what a member means is
+translate.py's business. Requests need no models, they are plain dicts. Section numbers are those of the A2A 1.0
+specification (tag v1.0.1); JSON is ProtoJSON, thus camelCase.
+"""
+
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+PROTOCOL_VERSION = "1.0"  # what travels as A2A-Version (section 3.6)
+
+# Methods, section 9.4.
+SEND = "SendMessage"
+SEND_STREAMING = "SendStreamingMessage"
+GET = "GetTask"
+LIST = "ListTasks"
+CANCEL = "CancelTask"
+SUBSCRIBE = "SubscribeToTask"
+
+# JSON-RPC and A2A error codes, sections 5.4 and 9.5.
+METHOD_NOT_FOUND = -32601
+INTERNAL_ERROR = -32603
+TASK_NOT_FOUND = -32001
+TASK_NOT_CANCELABLE = -32002
+PUSH_NOT_SUPPORTED = -32003
+UNSUPPORTED_OPERATION = -32004
+VERSION_NOT_SUPPORTED = -32009
+
+# The same in the words of ErrorInfo.reason, which agents behind a translating proxy keep when the code is lost.
+CODE_OF_REASON = {
+    "TASK_NOT_FOUND": TASK_NOT_FOUND,
+    "TASK_NOT_CANCELABLE": TASK_NOT_CANCELABLE,
+    "PUSH_NOTIFICATION_NOT_SUPPORTED": PUSH_NOT_SUPPORTED,
+    "UNSUPPORTED_OPERATION": UNSUPPORTED_OPERATION,
+    "CONTENT_TYPE_NOT_SUPPORTED": -32005,
+    "INVALID_AGENT_RESPONSE": -32006,
+    "EXTENDED_AGENT_CARD_NOT_CONFIGURED": -32007,
+    "EXTENSION_SUPPORT_REQUIRED": -32008,
+    "VERSION_NOT_SUPPORTED": VERSION_NOT_SUPPORTED,
+    "METHOD_NOT_FOUND": METHOD_NOT_FOUND,
+    "INVALID_PARAMS": -32602,
+    "INVALID_REQUEST": -32600,
+}
+CODES = frozenset(CODE_OF_REASON.values()) | {INTERNAL_ERROR, -32700}
+
+
+class Wire(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class Part(Wire):
+    """Exactly one of text, raw, url and data (section 4.1.6); `data` may be null, so only its presence tells."""
+
+    text: str | None = None
+    raw: str | None = None  # base64
+    url: str | None = None
+    data: Any = None
+    filename: str | None = None
+    media_type: str | None = Field(None, alias="mediaType")
+
+
+class Message(Wire):
+    message_id: str | None = Field(None, alias="messageId")
+    context_id: str | None = Field(None, alias="contextId")
+    task_id: str | None = Field(None, alias="taskId")
+    parts: tuple[Part, ...] | None = None
+
+
+class Status(Wire):
+    state: str
+    message: Message | None = None
+    timestamp: str | None = None  # RFC 3339
+
+
+class Artifact(Wire):
+    artifact_id: str = Field(alias="artifactId")
+    name: str | None = None
+    parts: tuple[Part, ...] | None = None
+
+
+class Task(Wire):
+    id: str
+    context_id: str | None = Field(None, alias="contextId")
+    status: Status
+    artifacts: tuple[Artifact, ...] | None = None
+    history: tuple[Message, ...] | None = None
+
+
+class TaskStatusUpdate(Wire):
+    task_id: str = Field(alias="taskId")
+    context_id: str | None = Field(None, alias="contextId")
+    status: Status
+
+
+class TaskArtifactUpdate(Wire):
+    task_id: str = Field(alias="taskId")
+    context_id: str | None = Field(None, alias="contextId")
+    artifact: Artifact
+    append: bool | None = None
+    last_chunk: bool | None = Field(None, alias="lastChunk")
+
+
+class StreamResponse(Wire):
+    """One event (section 3.2.3); the direct answer to SendMessage is the same with the first two members only."""
+
+    task: Task | None = None
+    message: Message | None = None
+    status_update: TaskStatusUpdate | None = Field(None, alias="statusUpdate")
+    artifact_update: TaskArtifactUpdate | None = Field(None, alias="artifactUpdate")
+
+
+class TaskList(Wire):
+    tasks: tuple[Task, ...] | None = None
+    next_page_token: str | None = Field(None, alias="nextPageToken")
+
+
+class RpcError(Wire):
+    code: int
+    message: str | None = None
+    data: Any = None  # an array of details by the letter; text, an object or nothing in the field
+    details: Any = None  # where a proxy answers in the form of HTTP+JSON (section 11.6)
+
+    def meant_code(self) -> int:
+        """The code; where that says nothing in particular, the one that ErrorInfo.reason stands for."""
+        if self.code in CODES and self.code != INTERNAL_ERROR:
+            return self.code
+        details = self.data if isinstance(self.data, list) else self.details
+        for detail in details if isinstance(details, list) else ():
+            reason = detail.get("reason") if isinstance(detail, dict) else None
+            if isinstance(reason, str) and reason in CODE_OF_REASON:
+                return CODE_OF_REASON[reason]
+        return self.code
+
+
+R = TypeVar("R", bound=Wire)
+
+
+class Answer(Wire, Generic[R]):
+    """A JSON-RPC response; `id` is null on errors of requests that the agent could not read."""
+
+    id: str | int | float | None = None
+    result: R | None = None
+    error: RpcError | None = None
+
+
+class Interface(Wire):
+    url: str
+    protocol_binding: str = Field(alias="protocolBinding")
+    protocol_version: str = Field(alias="protocolVersion")
+    tenant: str | None = None
+
+
+class Capabilities(Wire):
+    streaming: bool | None = None
+
+
+class Card(Wire):
+    """Name and version are shown to operators; description and skills are not even read: nothing here obeys a card."""
+
+    name: str
+    version: str | None = None
+    capabilities: Capabilities | None = None
+    supported_interfaces: tuple[Interface, ...] | None = Field(None, alias="supportedInterfaces")
+    # Of 0.3 cards, to say clearly what is wrong with them.
+    protocol_version: str | None = Field(None, alias="protocolVersion")
+    url: str | None = None
+
+
+EventAnswer = Answer[StreamResponse]
+TaskAnswer = Answer[Task]
+ListAnswer = Answer[TaskList]

@@ -1,0 +1,48 @@
+"""The text commands that work in every chat. They are for the host, never reach an agent, and overtake running work.
+
+A command counts only when the person bound to the chat typed it: not when it was forwarded or edited in. What merely
+looks like one ("/etc/hosts is gone") is a message.
+"""
+
+import re
+
+from core.envelope import Inbound
+from core.parts import Text, text_of
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "help": ("What I understand", "我能听懂什么"),
+    "new": ("Start afresh: what was said before is left behind", "重新开始：之前的对话不再延续"),
+    "status": ("What is being worked on", "正在处理什么"),
+    "cancel": ("Stop the present work; /cancel all stops everything here", "停止当前任务；/cancel all 停止全部"),
+    "again": ("Show once more what may not have arrived", "重新显示可能没有送达的内容"),
+}
+
+_SHAPE = re.compile(r"/(\w{1,32})(?:\s+(.*))?", re.DOTALL)
+_ALIASES = {
+    "start": "help",
+    "帮助": "help",
+    "新对话": "new",
+    "状态": "status",
+    "取消": "cancel",
+    "重发": "again",
+}
+
+
+def command_of(inbound: Inbound) -> str:
+    """What the host itself shall do with the message: "cancel all", "unknown foo", "unsupported sticker", or ""."""
+    if inbound.is_edit:
+        return ""
+    if inbound.unsupported:
+        return f"unsupported {inbound.unsupported}"
+    if inbound.is_forward:
+        return ""
+    if len(inbound.parts) != 1 or not isinstance(inbound.parts[0], Text):
+        return ""
+    match = _SHAPE.fullmatch(text_of(inbound.parts).strip())
+    if not match:
+        return ""
+    name, argument = match[1].lower(), (match[2] or "").strip()
+    name = _ALIASES.get(name, name)
+    if name not in COMMANDS:
+        return f"unknown {name}"
+    return f"{name} {argument}".strip()

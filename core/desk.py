@@ -1,0 +1,138 @@
+"""The front desk itself: what the gateway answers without asking any agent.
+
+Commands act as of their admission: /cancel covers what was admitted before it, never a later message. Answering twice
+after a crash changes nothing but words, since every act is idempotent.
+"""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+from core.clock import Clock
+from core.commands import COMMANDS
+from core.delivery import Piece
+from core.notices import notice
+from core.outbox import Outbox
+from core.session import Lanes
+from core.store import Deliveries, DeskRecords, DeskView, Observation, Turn, TurnEnd, Turns, TurnState, Work
+from core.tracker import TaskTracker
+
+
+class Desk:
+    def __init__(
+        self,
+        turns: Turns,
+        deliveries: Deliveries,
+        records: DeskRecords,
+        tracker: TaskTracker,
+        outbox: Outbox,
+        lanes: Callable[[], Lanes],
+        clock: Clock,
+    ) -> None:
+        self._turns, self._deliveries, self._records = turns, deliveries, records
+        self._tracker, self._outbox, self._lanes, self._clock = tracker, outbox, lanes, clock
+
+    async def answer(self, turn: Turn) -> None:
+        name, _, argument = turn.envelopes[0].command.partition(" ")
+        acts = {
+            "help": self._help,
+            "new": self._new,
+            "status": self._status,
+            "cancel": self._cancel,
+            "again": self._again,
+            "which": self._which,
+        }
+        if name in acts:
+            pieces = await acts[name](turn, argument)
+        elif name == "unsupported":
+            pieces = (notice("unsupported", turn.language, kind=argument),)
+        else:
+            pieces = (notice("unknown_command", turn.language, command=argument),)
+        rendered = self._tracker.render(turn, pieces)
+        await self._tracker.commit(Observation(turn=turn, pieces=rendered, end=TurnEnd(TurnState.COMPLETED)))
+
+    async def _help(self, turn: Turn, _argument: str) -> tuple[Piece, ...]:
+        chinese = turn.language == "zh"
+        lines = "\n".join(f"/{name} — {words[1 if chinese else 0]}" for name, words in COMMANDS.items())
+        return (notice("help", turn.language, commands=lines),)
+
+    async def _new(self, turn: Turn, _argument: str) -> tuple[Piece, ...]:
+        await self._turns.renew(turn.conversation, self._clock.now())
+        view = await self._records.view(turn.conversation)
+        return (notice("new_running" if view.works else "new", turn.language),)
+
+    async def _status(self, turn: Turn, _argument: str) -> tuple[Piece, ...]:
+        view = await self._records.view(turn.conversation)
+        lines = [_line(work, self._clock.now(), turn.language) for work in view.works]
+        lines += _trouble(view, self._clock.now(), turn.language)
+        if not lines:
+            return (notice("idle", turn.language),)
+        return (notice("status", turn.language, lines="\n".join(lines)),)
+
+    async def _cancel(self, turn: Turn, argument: str) -> tuple[Piece, ...]:
+        command = turn.envelopes[0]
+        covered = await self._turns.want_cancel(
+            turn.conversation,
+            command.seq,
+            person=None if turn.is_direct else command.person.id,
+            everything=argument.lower() in {"all", "全部"},
+            now=self._clock.now(),
+        )
+        self._lanes().drop(turn.owner, covered.dropped)
+        self._tracker.cancel(covered.turns)
+        if not covered.turns and not covered.dropped:
+            return (notice("cancel_nothing", turn.language),)
+        return (notice("cancel_asked", turn.language, working=len(covered.turns), dropped=covered.dropped),)
+
+    async def _again(self, turn: Turn, _argument: str) -> tuple[Piece, ...]:
+        now = self._clock.now()
+        if await self._deliveries.again(turn.conversation, now):
+            self._outbox.wake(turn.conversation, turn.address.source.account)
+            return ()
+        ready = await self._records.unknown_submission(turn.conversation, now)
+        if ready is None:
+            return (notice("again_nothing", turn.language),)
+        self._lanes().wake(ready)
+        return (notice("again_asking", turn.language),)
+
+    async def _which(self, turn: Turn, _argument: str) -> tuple[Piece, ...]:
+        view = await self._records.view(turn.conversation)
+        questions = "\n".join(f"• {work.text}" for work in view.works if work.waits_for_input)
+        return (notice("which", turn.language, questions=questions),)
+
+
+_STATE_WORDS = {
+    "queued": ("waiting its turn", "排队中"),
+    "running": ("at work", "处理中"),
+    "waiting": ("the agent is still at it", "智能体仍在处理"),
+    "asks": ("waiting for your answer", "等待你的回答"),
+    "cancel_asked": ("asked to stop, not confirmed", "已请求停止，尚未确认"),
+    "detached": ("asked to stop, not confirmed", "已请求停止，尚未确认"),
+}
+
+
+def _line(work: Work, now: float, language: str) -> str:
+    chinese = language == "zh"
+    key = "asks" if work.waits_for_input else work.disposition if work.disposition in _STATE_WORDS else work.state
+    words = _STATE_WORDS[key][1 if chinese else 0]
+    age = _ago(now - work.since)
+    line = f"• {work.text} — {work.agent}: {words}, {age}"
+    if work.state == "waiting" and work.heard is not None and not work.waits_for_input and now - work.heard > 10:
+        line += f"，已沉默 {_ago(now - work.heard)}" if chinese else f", silent since {_ago(now - work.heard)}"
+    if work.queued:
+        line += f"（另有 {work.queued} 条排队）" if chinese else f" (+{work.queued} waiting behind it)"
+    return line
+
+
+def _trouble(view: DeskView, now: float, language: str) -> list[str]:
+    chinese = language == "zh"
+    lines = []
+    if view.parked_until and view.parked_until > now:
+        wait = _ago(view.parked_until - now)
+        lines.append(f"• 聊天平台限流，{wait} 后继续发送" if chinese else f"• The chat platform makes me wait {wait}")
+    if uncertain := view.unknown_deliveries + view.unknown_submissions:
+        lines.append(f"• {uncertain} 项结果不明：/again" if chinese else f"• {uncertain} uncertain: /again")
+    return lines
+
+
+def _ago(seconds: float) -> str:
+    return str(timedelta(seconds=max(0, int(seconds))))

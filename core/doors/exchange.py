@@ -1,0 +1,185 @@
+"""One request on its way out and its answer on its way in; here every failure gets its name.
+
+The line between `NotSent` and `Ambiguous` is drawn where a request is handed to its connection: before that nothing
+can have left, after it anything may have. aiohttp would quietly repeat an idempotent request on a connection that
+turned out to be closed; translating the failure within its middleware keeps that from happening, so that there is one
+retry owner and it is not here.
+"""
+
+import asyncio
+import io
+import re
+import ssl
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+import aiohttp
+
+from core.doors.addresses import OutboundPolicy, check_url
+from core.doors.connections import BlockedAddress
+from core.doors.failures import (
+    BadAnswer,
+    CannotConnect,
+    ConnectTimeout,
+    Disconnected,
+    HeadTimeout,
+    NameNotFound,
+    NotSent,
+    OutboundError,
+    ReadTimeout,
+    Refused,
+    TlsFailed,
+    TooLarge,
+)
+
+_LARGE_BODY = 1 << 20  # bytes; aiohttp sends a longer one in pieces, without blocking, only when it is given as a file
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", re.ASCII)  # RFC 9110, 5.6.2
+_HEADER_VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")  # RFC 9110, 5.5; CR and LF would begin another header
+# Host and framing belong to the connection; a caller's word on them would let two servers read two requests.
+_OWN_HEADERS = frozenset(
+    ("accept-encoding", "connection", "content-length", "expect", "host", "te", "transfer-encoding", "upgrade")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """Seconds, by phase. `whole` bounds the phases of a `request` together; a stream has no such end."""
+
+    connect: float = 5.0  # name, free place in the pool, TCP and TLS
+    head: float = 30.0  # from the request to the answer's head
+    idle: float = 30.0  # between two reads of the body
+    whole: float = 60.0
+
+
+class Request(aiohttp.ClientRequest):
+    """Knows whether its bytes may have left."""
+
+    begun = False
+
+    async def send(self, conn: aiohttp.connector.Connection) -> aiohttp.ClientResponse:
+        """Everything before this call is about finding a connection."""
+        self.begun = True
+        return await super().send(conn)
+
+
+class Exchange:
+    """Checks its URL and headers at once (raises `Refused`); lives for one `begin` and is closed by its owner."""
+
+    def __init__(
+        self, url: str, *, policy: OutboundPolicy, headers: Mapping[str, str], timeouts: Timeouts, streaming: bool
+    ) -> None:
+        self._url = check_url(url, policy)
+        self._check_headers(headers)
+        self._headers = headers
+        self._body_limit = policy.body_limit
+        self._timeouts = timeouts
+        self._streaming = streaming
+        self._request: aiohttp.ClientRequest | None = None
+        self._response: aiohttp.ClientResponse | None = None
+
+    async def begin(self, session: aiohttp.ClientSession, method: str, body: bytes | None) -> aiohttp.ClientResponse:
+        """Sends the request and returns once the answer's head is there."""
+        try:
+            # A stream's head is bounded here, since nothing else bounds the sending of its request.
+            async with asyncio.timeout(self._timeouts.connect + self._timeouts.head if self._streaming else None):
+                self._response = await session.request(
+                    method,
+                    self._url,
+                    data=io.BytesIO(body) if body and len(body) > _LARGE_BODY else body,
+                    headers=self._headers,
+                    allow_redirects=False,
+                    timeout=_deadlines(self._timeouts, self._streaming),
+                    middlewares=(self,),
+                )
+        except TimeoutError as error:
+            raise self._failure(error) from error
+        self._check_encoding(self._response)
+        return self._response
+
+    async def __call__(self, request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+        """The middleware: remembers the request, and names its failure before aiohttp thinks of repeating it."""
+        self._request = request
+        try:
+            return await send(request)
+        except (aiohttp.ClientError, OSError) as error:
+            raise self._failure(error) from error
+
+    async def body(self, response: aiohttp.ClientResponse) -> bytes:
+        """The whole body, within the policy's limit."""
+        if (response.content_length or 0) > self._body_limit:
+            raise TooLarge(self._origin, "body_too_large", status=response.status)
+        content = response.content
+        if content.is_eof() and content.exception() is None:  # a small answer is all there by now
+            body = content.read_nowait()
+            self._check_size(len(body), response)
+            return body
+        gathered = bytearray()
+        async for piece in self.pieces(response):
+            gathered += piece
+            self._check_size(len(gathered), response)
+        return bytes(gathered)
+
+    async def pieces(self, response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+        """The body as it comes; `idle` counts from here on."""
+        if response.connection is not None and response.connection.protocol is not None:
+            response.connection.protocol.read_timeout = self._timeouts.idle
+            response.connection.protocol.start_timeout()
+        try:
+            while piece := await response.content.readany():
+                yield piece
+        except TimeoutError as error:
+            raise ReadTimeout(self._origin, "read_timeout", status=response.status) from error
+        except (aiohttp.ClientError, OSError) as error:
+            raise Disconnected(self._origin, "answer_cut_off", status=response.status) from error
+
+    def close(self) -> None:
+        """Gives the connection back if the answer was read to its end, else closes it."""
+        if self._response is not None:
+            self._response.close()
+
+    @property
+    def _origin(self) -> str:
+        return "/".join(self._url.split("/", 3)[:3])
+
+    def _check_headers(self, headers: Mapping[str, str]) -> None:
+        for name, value in headers.items():
+            if not _HEADER_NAME.fullmatch(name) or name.lower() in _OWN_HEADERS or not _HEADER_VALUE.fullmatch(value):
+                raise Refused(self._origin, "header")  # not which one: its name or value may hold a secret
+
+    def _check_encoding(self, response: aiohttp.ClientResponse) -> None:
+        """An encoding we did not ask for would have to be undone within the limit; it is refused instead."""
+        if response.headers.get("Content-Encoding", "identity").strip().lower() not in ("", "identity"):
+            raise BadAnswer(self._origin, "encoded_body", status=response.status)
+
+    def _check_size(self, size: int, response: aiohttp.ClientResponse) -> None:
+        if size > self._body_limit:
+            raise TooLarge(self._origin, "body_too_large", status=response.status)
+
+    def _failure(self, error: Exception) -> OutboundError:
+        if not isinstance(self._request, Request) or not self._request.begun:
+            return _not_sent(self._origin, error)
+        if isinstance(error, TimeoutError):
+            return HeadTimeout(self._origin, "head_timeout")
+        if isinstance(error, aiohttp.ClientResponseError):
+            return BadAnswer(self._origin, "not_http")
+        return Disconnected(self._origin, "no_answer")
+
+
+def _not_sent(origin: str, error: Exception) -> NotSent:
+    if isinstance(error, TimeoutError):
+        return ConnectTimeout(origin, "connect_timeout")
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return NameNotFound(origin, "name_not_found")
+    if isinstance(error, (aiohttp.ClientSSLError, aiohttp.ClientConnectorCertificateError, ssl.SSLError)):
+        return TlsFailed(origin, "tls_failed")
+    if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, BlockedAddress):
+        return Refused(origin, "blocked_address")
+    return CannotConnect(origin, "cannot_connect")
+
+
+@lru_cache(maxsize=64)
+def _deadlines(timeouts: Timeouts, streaming: bool) -> aiohttp.ClientTimeout:
+    return aiohttp.ClientTimeout(
+        total=None if streaming else timeouts.whole, connect=timeouts.connect, sock_read=timeouts.head
+    )

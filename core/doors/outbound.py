@@ -1,0 +1,184 @@
+"""The one way out: every request that a payload, a card or a caller can influence is made by `GuardedClient`.
+
+A name is resolved once, when a connection is made; every address it has must pass, and the connection goes to one of
+exactly those, with the name kept for Host and TLS. Redirects are answers, not instructions. Nothing is repeated here:
+the error says whether bytes may have left (see `failures`), and whoever owns the work decides.
+
+Connections that may reach private addresses, and those that may not, live in pools of their own, so a connection made
+for one policy never serves another; long streams have pools of their own too, so that they cannot starve short calls.
+"""
+
+import ssl
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+import aiohttp
+
+from core.doors.addresses import OutboundPolicy, check_url
+from core.doors.connections import CheckedResolver, Resolve, checked_socket, system_resolve
+from core.doors.exchange import Exchange, Request, Timeouts
+from core.doors.failures import (
+    Ambiguous,
+    BadAnswer,
+    CannotConnect,
+    ConnectTimeout,
+    Disconnected,
+    HeadTimeout,
+    NameNotFound,
+    NotSent,
+    OutboundError,
+    ReadTimeout,
+    Refused,
+    TlsFailed,
+    TooLarge,
+)
+
+__all__ = (
+    "Ambiguous",
+    "Answer",
+    "BadAnswer",
+    "CannotConnect",
+    "ConnectTimeout",
+    "Disconnected",
+    "GuardedClient",
+    "HeadTimeout",
+    "NameNotFound",
+    "NotSent",
+    "OutboundError",
+    "OutboundPolicy",
+    "ReadTimeout",
+    "Refused",
+    "Resolve",
+    "StreamedAnswer",
+    "Timeouts",
+    "TlsFailed",
+    "TooLarge",
+    "check_url",
+)
+
+_NO_HEADERS: Mapping[str, str] = {}
+_TIMEOUTS = Timeouts()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Header names compare without case. A 3xx is an answer like any other."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class StreamedAnswer:
+    """An answer whose body is read as it comes. Whoever reads bounds what it keeps of it."""
+
+    def __init__(self, exchange: Exchange, response: aiohttp.ClientResponse) -> None:
+        self.status = response.status
+        self.headers: Mapping[str, str] = response.headers
+        self._exchange = exchange
+        self._response = response
+
+    def chunks(self) -> AsyncIterator[bytes]:
+        """Pieces of any size, never empty. Ends only at a clean end; raises `ReadTimeout` or `Disconnected`."""
+        return self._exchange.pieces(self._response)
+
+    async def read(self) -> bytes:
+        """The whole body within the policy's limit, for an answer that turned out not to be a stream."""
+        return await self._exchange.body(self._response)
+
+
+class GuardedClient:
+    """Use as `async with`, one for the process. Limits count connections, per host and policy and in all."""
+
+    def __init__(
+        self,
+        *,
+        resolve: Resolve = system_resolve,
+        limit_per_host: int = 64,
+        streams_per_host: int = 256,
+        limit: int = 1024,
+        keepalive: float = 60.0,  # seconds
+        tls: ssl.SSLContext | None = None,
+        user_agent: str = "frontdesk",
+    ) -> None:
+        self._resolve = resolve
+        self._per_host = {False: limit_per_host, True: streams_per_host}
+        self._limit = limit
+        self._keepalive = keepalive
+        self._tls = tls
+        # Without a word on encodings a server may choose any (RFC 9110, 12.5.3).
+        self._headers = {"Accept": "*/*", "Accept-Encoding": "identity", "User-Agent": user_agent}
+        self._sessions: dict[tuple[bool, bool], aiohttp.ClientSession] = {}
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        for private in (False, True):
+            for streaming in (False, True):
+                session = await self._stack.enter_async_context(self._session(private, self._per_host[streaming]))
+                self._sessions[private, streaming] = session
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._stack.aclose()
+        self._sessions.clear()
+
+    async def request(
+        self,
+        method: str,
+        url: str,
+        *,
+        policy: OutboundPolicy,
+        headers: Mapping[str, str] = _NO_HEADERS,
+        body: bytes | None = None,
+        timeouts: Timeouts = _TIMEOUTS,
+    ) -> Answer:
+        """One request and its whole answer; raises `NotSent` or `Ambiguous`, and repeats nothing by itself."""
+        exchange = Exchange(url, policy=policy, headers=headers, timeouts=timeouts, streaming=False)
+        try:
+            response = await exchange.begin(self._sessions[policy.allow_private, False], method, body)
+            return Answer(response.status, response.headers, await exchange.body(response))
+        finally:
+            exchange.close()
+
+    @asynccontextmanager
+    async def stream(
+        self,
+        method: str,
+        url: str,
+        *,
+        policy: OutboundPolicy,
+        headers: Mapping[str, str] = _NO_HEADERS,
+        body: bytes | None = None,
+        timeouts: Timeouts = _TIMEOUTS,
+    ) -> AsyncIterator[StreamedAnswer]:
+        """The answer as soon as its head is there; raises as `request` does. Leaving early closes the connection."""
+        exchange = Exchange(url, policy=policy, headers=headers, timeouts=timeouts, streaming=True)
+        try:
+            response = await exchange.begin(self._sessions[policy.allow_private, True], method, body)
+            yield StreamedAnswer(exchange, response)
+        finally:
+            exchange.close()
+
+    def _session(self, private: bool, limit_per_host: int) -> aiohttp.ClientSession:
+        connector = aiohttp.TCPConnector(
+            resolver=CheckedResolver(self._resolve, allow_private=private),
+            socket_factory=checked_socket(allow_private=private),
+            use_dns_cache=False,  # resolved and checked anew for each connection
+            limit=self._limit,
+            limit_per_host=limit_per_host,
+            keepalive_timeout=self._keepalive,
+            ssl=self._tls or True,
+        )
+        return aiohttp.ClientSession(
+            connector=connector,
+            headers=self._headers,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            request_class=Request,
+            auto_decompress=False,
+            trust_env=False,
+        )

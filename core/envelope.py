@@ -1,0 +1,100 @@
+"""What came in: as a plugin reports it (Inbound), and as the gateway vouches for it (Candidate, Envelope)."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from core.clock import Instant
+from core.identity import Address, Person, Source
+from core.parts import Part
+
+
+class MessageKind(StrEnum):
+    FORWARD = "forward"
+    ASSIGNMENT = "assignment"
+    COLLABORATION_REQUEST = "collaboration_request"
+    REPLY = "reply"
+    NOTIFICATION = "notification"
+
+
+class ContextScope(StrEnum):
+    FULL = "full"
+    SLICED = "sliced"
+    NOTIFY = "notify"  # history and live events only: never starts work, never a delivery
+
+
+@dataclass(frozen=True, slots=True)
+class Inbound:
+    """One message as a plugin reads it. It cannot name its own source, owner or target: the host stamps these."""
+
+    keys: tuple[str, ...]  # dedupe keys; any one seen before makes it a duplicate
+    external_id: str  # what the channel calls this event (a Telegram update id); shown to operators
+    chat: str
+    sender: str  # the channel's immutable id of the person, never a name
+    parts: tuple[Part, ...]
+    raw: bytes
+    topic: str = ""
+    message_id: str = ""  # what a reply to it quotes; "" where the channel has none
+    reply_to: str = ""  # the message_id this one replies to
+    is_direct: bool = True  # False: others read along
+    is_addressed: bool = True  # in a group: mentions the bot, replies to it, or is a command for it
+    is_edit: bool = False
+    is_forward: bool = False
+    language: str | None = None  # BCP 47, as the channel reports it
+    unsupported: str = ""  # the kind of content this gateway cannot read ("sticker"); gets a polite notice
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """An authenticated event that could not be read; stored with its error and shown to the operator."""
+
+    keys: tuple[str, ...]
+    external_id: str
+    raw: bytes
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """The channel says a chat has a new id (a group became a supergroup): every address and queued delivery follows."""
+
+    keys: tuple[str, ...]
+    external_id: str
+    raw: bytes
+    chat: str
+    new_chat: str
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An inbound with everything the host decides before it asks the store, which decides the rest in one commit."""
+
+    envelope_id: str
+    source: Source
+    owner: str
+    inbound: Inbound
+    received: Instant
+    agent: str  # the route of a new conversation's front-desk session
+    language: str  # "en" or "zh"
+    refusal: str = ""  # not "": refused for this reason; only its raw row and dedupe keys are stored
+    command: str = ""  # a text command or desk notice for the host itself; never reaches an agent
+    scope: ContextScope = ContextScope.FULL
+
+    @property
+    def address(self) -> Address:
+        return Address(self.source, self.inbound.chat, self.inbound.topic)
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """An admitted message, as a turn reads it."""
+
+    id: str
+    seq: int  # per session, in order of admission
+    person: Person
+    parts: tuple[Part, ...]
+    external_id: str = ""
+    message_id: str = ""
+    command: str = ""
+    is_forward: bool = False
+    received: Instant = 0.0
+    metadata: dict[str, str] = field(default_factory=dict)

@@ -1,0 +1,111 @@
+"""Every sentence the gateway itself says to people, in English and Chinese."""
+
+from core.delivery import Piece
+from core.parts import Text
+
+NOTICES: dict[str, tuple[str, str]] = {
+    "help": (
+        "I pass your messages to an agent and bring back its answers.\n\n{commands}",
+        "我把你的消息交给智能体，并把回答带回来。\n\n{commands}",
+    ),
+    "unknown_command": (
+        "I do not know the command /{command}. /help lists the ones I do.",
+        "没有 /{command} 这个命令。发送 /help 查看可用命令。",
+    ),
+    "unsupported": (
+        "I cannot read this kind of message yet ({kind}). Please write it as text.",
+        "我暂时读不懂这类消息（{kind}），请用文字发送。",
+    ),
+    "which": (
+        "Several questions are open. Please reply to the one you mean:\n{questions}",
+        "有多个问题在等你回答，请直接回复你指的那一个：\n{questions}",
+    ),
+    "new": (
+        "A fresh start: I will not carry over what was said before.",
+        "好的，重新开始，之前的对话不再延续。",
+    ),
+    "new_running": (
+        "A fresh start. Work begun before goes on; /cancel all stops it.",
+        "好的，重新开始。之前开始的任务仍在进行；/cancel all 可全部停止。",
+    ),
+    "idle": ("Nothing is being worked on.", "目前没有进行中的任务。"),
+    "status": ("{lines}", "{lines}"),
+    "cancel_nothing": ("There is nothing to cancel.", "没有可以取消的任务。"),
+    "cancel_asked": (
+        "Asked to stop {working}; {dropped} waiting dropped.",
+        "已请求停止 {working} 个任务，并丢弃排队中的 {dropped} 条消息。",
+    ),
+    "cancelled": ("Cancelled.", "已取消。"),
+    "cancelled_late": (
+        "The agent had finished before it heard of the cancel; I do not show the answer.",
+        "智能体在收到取消请求之前已完成，回答不再显示。",
+    ),
+    "no_agent": (
+        "The agent of this chat is not configured any more. Its operator has been told.",
+        "这个对话的智能体已不在配置中，管理员已收到通知。",
+    ),
+    "cancelled_by_agent": ("The agent cancelled this task.", "智能体取消了这项任务。"),
+    "cancel_unconfirmed": (
+        "I asked the agent to stop, but it has not confirmed. I will not show you what it still produces.",
+        "已请求智能体停止，但它尚未确认。之后它产生的内容不会再显示给你。",
+    ),
+    "cancel_refused": (
+        "The agent cannot stop this task. I will not show you what it still produces.",
+        "智能体无法停止这项任务。之后它产生的内容不会再显示给你。",
+    ),
+    "again_nothing": ("There is nothing to show again.", "没有需要重新显示的内容。"),
+    "again_asking": ("Asking the agent once more.", "正在再次询问智能体。"),
+    "no_content": ("The agent finished without saying anything.", "智能体已完成，但没有返回内容。"),
+    "failed": ("The agent could not do this.", "智能体未能完成这项任务。"),
+    "rejected": ("The agent declined this task.", "智能体拒绝了这项任务。"),
+    "declined": ("The agent did not take the message: {reason}", "智能体没有接受这条消息：{reason}"),
+    "not_authorised": (
+        "The agent does not let this gateway in. Its operator has been told.",
+        "智能体拒绝了网关的访问，管理员已收到通知。",
+    ),
+    "agent_unreachable": (
+        "The agent cannot be reached. I keep trying.",
+        "暂时联系不上智能体，我会继续尝试。",
+    ),
+    "agent_given_up": (
+        "The agent could not be reached. Please try again later.",
+        "一直联系不上智能体，请稍后再试。",
+    ),
+    "submission_unknown": (
+        "I cannot tell whether the agent got your message. Send /again to ask it once more.",
+        "无法确定智能体是否收到了你的消息。发送 /again 可以再问一次。",
+    ),
+    "lost_at_remote": (
+        "The agent no longer knows this task; its answer is lost. Please ask again.",
+        "智能体已不再记得这项任务，回答丢失了，请重新提问。",
+    ),
+    "interrupted": (
+        "This was interrupted by a restart and cannot be resumed. Please ask again.",
+        "任务因重启而中断，无法继续，请重新提问。",
+    ),
+    "unconfirmed": (
+        "(The agent could not confirm that this is the whole answer.)",
+        "（智能体未能确认这是否为完整的回答。）",
+    ),
+    "auth_required": (
+        "The agent needs you to sign in before it can go on.",
+        "智能体需要你先完成授权才能继续。",
+    ),
+    "input_required": ("The agent asks for more.", "智能体需要你补充信息。"),
+    "delivery_unknown": (
+        "A part of an answer may not have arrived. Send /again to see it once more.",
+        "回答的一部分可能没有送达。发送 /again 可以重新显示。",
+    ),
+    "internal_error": (
+        "Something went wrong here, and it has been recorded. Please try again.",
+        "系统出现问题，已记录，请重试。",
+    ),
+}
+
+
+def sentence(name: str, language: str, **values: object) -> str:
+    return NOTICES[name][1 if language == "zh" else 0].format(**values)
+
+
+def notice(name: str, language: str, **values: object) -> Piece:
+    return Piece(f"notice:{name}", (Text(sentence(name, language, **values)),))

@@ -1,0 +1,206 @@
+"""Deliver what the tracker queued: at least once up to the channel, and account for every attempt.
+
+One lane per address. The claim of a delivery and the row of its attempt are one commit before the first byte, so that
+what a kill leaves behind is either certainly unsent or shown as unknown. A lane sends part k+1 only after part k was
+answered; a throttled or unreachable address waits by its stored due time and delays nobody else. This is the only
+place that repeats anything.
+"""
+
+import asyncio
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from core.clock import Clock
+from core.crashpoint import crashpoint
+from core.delivery import Delivery, DeliveryState, Outcome, RenderedPiece, Unknown
+from core.errors import StoreUnavailable
+from core.notices import notice
+from core.pacing import Limits, Pacer
+from core.parts import text_of
+from core.plugin import AgentPlugin
+from core.settling import settle
+from core.store import Deliveries, NotBefore, Settlement
+from core.telemetry import Telemetry
+
+SEND_LIMIT = 120.0  # seconds for one attempt in all; the plugin's own phases are shorter
+CONCURRENT = 64  # attempts of one account at once
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """One account as the outbox needs it."""
+
+    plugin: AgentPlugin
+    limits: Callable[[], Limits]
+    on_unknown: Callable[[], str]
+
+
+@dataclass(slots=True)
+class _Lane:
+    account: str
+    dirty: bool = False
+    busy: bool = False
+    is_group: bool = False
+    timer: asyncio.TimerHandle | None = None
+    throttled_until: float = 0.0  # wall clock
+
+
+class Outbox:
+    def __init__(
+        self,
+        deliveries: Deliveries,
+        channels: Mapping[str, Channel],
+        tasks: asyncio.TaskGroup,
+        clock: Clock,
+        telemetry: Telemetry,
+        begins: Callable[[str], None],
+    ) -> None:
+        """`begins` is told the turn whose delivery is about to be attempted: its preview ends."""
+        self._deliveries, self._channels, self._tasks = deliveries, channels, tasks
+        self._clock, self._telemetry, self._begins = clock, telemetry, begins
+        self._lanes: dict[str, _Lane] = {}
+        self._pacers = {account: Pacer(channel.limits) for account, channel in channels.items()}
+        self._slots = {account: asyncio.Semaphore(CONCURRENT) for account in channels}
+        self._stopped = False
+        self._freed = asyncio.Event()  # a lane went idle
+
+    def wake(self, conversation: str, account: str) -> None:
+        """Something is queued for this conversation; its lane will look."""
+        lane = self._lanes.get(conversation)
+        if lane is None:
+            lane = self._lanes[conversation] = _Lane(account)
+        lane.dirty = True
+        if not lane.busy and account in self._channels and not self._stopped:
+            lane.busy = True
+            if lane.timer:
+                lane.timer.cancel()
+                lane.timer = None
+            self._tasks.create_task(self._drain(conversation, lane), name=f"outbox {conversation}")
+
+    def is_throttled(self, conversation: str) -> bool:
+        lane = self._lanes.get(conversation)
+        return lane is not None and lane.throttled_until > self._clock.now()
+
+    async def recover(self) -> int:
+        """After a start: attempts that had begun are unknown; everything else queued goes on. How many were unknown."""
+        begun = await self._deliveries.begun()
+        for delivery in begun:
+            await self._settle(delivery, Unknown("the gateway stopped during the attempt"))
+        for conversation, source in await self._deliveries.lanes():
+            self.wake(conversation, source.account)
+        return len(begun)
+
+    def stop(self) -> None:
+        """Begin no further attempt; what is queued stays in the store."""
+        self._stopped = True
+        for lane in self._lanes.values():
+            if lane.timer:
+                lane.timer.cancel()
+
+    async def quiet(self) -> None:
+        """Until no attempt is under way and nothing is due."""
+        while self.at_work:
+            self._freed.clear()
+            await self._freed.wait()
+
+    @property
+    def at_work(self) -> int:
+        return sum(lane.busy for lane in self._lanes.values())
+
+    # ------------------------------------------------------------------ one lane
+
+    async def _drain(self, conversation: str, lane: _Lane) -> None:
+        due: float | None = 0.0
+        try:
+            while not self._stopped and due is not None and due <= self._clock.now():
+                lane.dirty = False  # before looking
+                due = await self._next(conversation, lane)
+        finally:
+            lane.busy = False
+            self._freed.set()
+        if self._stopped:
+            return
+        if lane.dirty:
+            self.wake(conversation, lane.account)
+        elif due is not None:
+            pause = max(0.0, due - self._clock.now())
+            lane.timer = asyncio.get_running_loop().call_later(pause, self.wake, conversation, lane.account)
+        elif lane.throttled_until <= self._clock.now():
+            self._lanes.pop(conversation, None)
+
+    async def _next(self, conversation: str, lane: _Lane) -> float | None:
+        """Make one attempt; when to look again, None when there is nothing left."""
+        wait = self._pacers[lane.account].delay(conversation, is_group=lane.is_group, now=self._clock.monotonic())
+        if wait:
+            return self._clock.now() + wait
+        async with self._slots[lane.account]:
+            crashpoint("deliver.before_send")
+            claimed = await self._claim(conversation)
+            if claimed is None:
+                return None
+            if isinstance(claimed, NotBefore):
+                return claimed.due
+            crashpoint("deliver.after_claim")
+            lane.is_group = not claimed.is_direct
+            outcome, seconds = await self._attempt(claimed, lane.account)
+            crashpoint("deliver.after_send")
+            settlement, more = await self._settle(claimed, outcome, seconds)
+            crashpoint("deliver.after_settle")
+        if settlement.due and settlement.due > self._clock.now():
+            lane.throttled_until = settlement.due
+        return self._clock.now() if more else None
+
+    async def _claim(self, conversation: str) -> Delivery | NotBefore | None:
+        try:
+            return await self._deliveries.claim(conversation, self._clock.now())
+        except StoreUnavailable as error:
+            return NotBefore(self._clock.now() + error.retry_after)
+
+    async def _attempt(self, delivery: Delivery, account: str) -> tuple[Outcome, float]:
+        """Where a delivery's failure ends: an exception is a bug of the plugin, and its bytes may have left."""
+        self._begins(delivery.turn)
+        started = self._clock.monotonic()
+        outcome: Outcome
+        try:
+            async with asyncio.timeout(SEND_LIMIT):
+                outcome = await self._channels[account].plugin.send(delivery)
+        except TimeoutError:
+            outcome = Unknown(f"no answer within {SEND_LIMIT:.0f} s")
+        except Exception as failure:
+            outcome = Unknown(f"{type(failure).__name__} in the plugin")
+            self._telemetry.event("delivery.plugin_failed", level="error", delivery=delivery.id, error=repr(failure))
+        return outcome, self._clock.monotonic() - started
+
+    async def _settle(self, delivery: Delivery, outcome: Outcome, seconds: float = 0.0) -> tuple[Settlement, bool]:
+        account = delivery.address.source.account
+        channel = self._channels.get(account)
+        on_unknown = channel.on_unknown() if channel else "skip"
+        now = self._clock.now()
+        settlement = settle(delivery, outcome, now, on_unknown=on_unknown, jitter=random.random())
+        tell = channel is not None and on_unknown == "ask" and settlement.state is DeliveryState.UNKNOWN
+        rendered = self._offer(channel.plugin, delivery) if channel and tell else None
+        while True:
+            try:
+                more = await self._deliveries.settle(settlement, now, rendered)
+                break
+            except StoreUnavailable as error:
+                self._telemetry.event("store.unavailable", delivery=delivery.id, error=str(error))
+                await asyncio.sleep(error.retry_after)
+        self._telemetry.event(
+            "delivery.attempted",
+            delivery=delivery.id,
+            account=account,
+            attempt=delivery.attempt,
+            outcome=settlement.state.value,
+            reason=settlement.reason,
+            waited=round(now - delivery.queued, 6),
+            duration=round(seconds, 6),
+        )
+        return settlement, more
+
+    @staticmethod
+    def _offer(plugin: AgentPlugin, delivery: Delivery) -> RenderedPiece:
+        """The short notice that offers to show the uncertain part again; one for each turn."""
+        piece = notice("delivery_unknown", delivery.language)
+        return RenderedPiece(piece.key, text_of(piece.parts), plugin.render(piece))

@@ -1,0 +1,51 @@
+"""What people and agents say, in the three kinds every channel and A2A share: text, files, data."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file by reference only: `url` as the sender gave it, never fetched by itself."""
+
+    name: str
+    media_type: str
+    url: str = ""
+    size: int | None = None  # bytes; None where the sender did not say
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    value: Any  # any JSON value, null included
+
+
+Part = Text | File | Data
+
+
+def text_of(parts: Iterable[Part]) -> str:
+    """The words in the parts, in order, without separators (chunks of one artifact are concatenated verbatim)."""
+    return "".join(part.text for part in parts if isinstance(part, Text))
+
+
+def part_to_json(part: Part) -> dict[str, Any]:
+    match part:
+        case Text(text):
+            return {"text": text}
+        case File(name, media_type, url, size):
+            return {"file": {"name": name, "media_type": media_type, "url": url, "size": size}}
+        case Data(value):
+            return {"data": value}
+
+
+def part_from_json(value: Mapping[str, Any]) -> Part:
+    if "text" in value:
+        return Text(value["text"])
+    if "file" in value:
+        return File(**value["file"])
+    return Data(value["data"])

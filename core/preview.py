@@ -1,0 +1,100 @@
+"""Previews: the latest-wins picture of an answer that is still being made, and the sign that somebody is at work.
+
+Nothing here is durable or promised. A preview yields to everything: it starts only when an answer takes a moment,
+keeps the channel's pace, is silent while the address is throttled, ends when the answer's first delivery begins, and
+has a hard end whatever happens.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+
+from core.plugin import AgentPlugin, PreviewFrame
+from core.store import Turn
+
+FIRST_AFTER = 0.3  # seconds; what is answered faster needs no preview
+HARD_END = 300.0  # seconds; no sign of activity outlives this, whatever became of the turn
+CALL_LIMIT = 5.0  # seconds for one preview call
+
+
+class Previews:
+    def __init__(
+        self, plugins: Mapping[str, AgentPlugin], tasks: asyncio.TaskGroup, is_throttled: Callable[[str], bool]
+    ) -> None:
+        self._plugins, self._tasks, self._is_throttled = plugins, tasks, is_throttled
+        self._open: dict[str, Preview] = {}
+
+    def start(self, turn: Turn) -> "Preview":
+        plugin = self._plugins.get(turn.address.source.account)
+        preview = Preview(turn, plugin, self)
+        if plugin and (plugin.capabilities.previews or plugin.capabilities.activity_interval):
+            self._open[turn.id] = preview
+            delay = min(FIRST_AFTER, plugin.capabilities.preview_interval)
+            preview.timer = asyncio.get_running_loop().call_later(delay, self._begin, preview)
+        return preview
+
+    def stop(self, turn_id: str) -> None:
+        """The turn's answer is being sent, or will never be."""
+        if preview := self._open.pop(turn_id, None):
+            preview.ended = True
+            preview.news.set()
+            if preview.timer:
+                preview.timer.cancel()
+            if preview.task:
+                preview.task.cancel()
+
+    def may_show(self, turn: Turn) -> bool:
+        return not self._is_throttled(turn.conversation)
+
+    def _begin(self, preview: "Preview") -> None:
+        if not preview.ended:
+            preview.task = self._tasks.create_task(self._show(preview), name=f"preview {preview.turn.id}")
+
+    async def _show(self, preview: "Preview") -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(HARD_END):
+                await preview.show()
+        self._open.pop(preview.turn.id, None)
+
+
+class Preview:
+    """One turn's preview in its conversation."""
+
+    def __init__(self, turn: Turn, plugin: AgentPlugin | None, previews: Previews) -> None:
+        self.turn, self._plugin, self._previews = turn, plugin, previews
+        self.news = asyncio.Event()
+        self.timer: asyncio.TimerHandle | None = None
+        self.task: asyncio.Task[None] | None = None
+        self.ended = False
+        self._text = ""
+        self._shown = ""
+
+    def update(self, text: str) -> None:
+        if text != self._text:
+            self._text = text
+            self.news.set()
+
+    async def show(self) -> None:
+        assert self._plugin is not None
+        able = self._plugin.capabilities
+        pause = able.preview_interval if able.previews else able.activity_interval
+        while not self.ended:
+            self.news.clear()
+            text = self._text if able.previews else ""
+            if (text or able.activity_interval) and self._previews.may_show(self.turn):
+                await self._frame(text)
+            await asyncio.sleep(pause or 1.0)
+            if able.previews:
+                with suppress(TimeoutError):  # nothing new: the sign of activity is due again
+                    async with asyncio.timeout(able.activity_interval):
+                        await self.news.wait()
+
+    async def _frame(self, text: str) -> None:
+        assert self._plugin is not None
+        turn = self.turn
+        quote = turn.envelopes[-1].message_id if turn.envelopes and not turn.is_direct else ""
+        frame = PreviewFrame(turn.address, turn.id, text, self._shown, turn.is_direct, quote)
+        # A preview is best effort by contract, and an exception in it is the plugin's to report.
+        with suppress(Exception):
+            async with asyncio.timeout(CALL_LIMIT):
+                self._shown = await self._plugin.preview(frame) or self._shown

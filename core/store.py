@@ -1,0 +1,321 @@
+"""What the core asks of a store. Each method is one transaction, durable when it returns.
+
+Every method may raise StoreUnavailable: then nothing of it was written, and it may be called again as it is.
+The ports are split by caller; one conformance suite (tests/store) holds for every engine and the in-memory double.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from core.agent import Road, TaskState
+from core.clock import Instant
+from core.delivery import Delivery, DeliveryState, RenderedPiece
+from core.envelope import Candidate, Envelope, Moved, Unreadable
+from core.identity import Address, Source
+from core.plugin import Cursor
+
+# ---------------------------------------------------------------------------------------------- admission
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """An envelope is in its session's queue (or history)."""
+
+    envelope: str
+    owner: str
+    conversation: str
+    thread: str  # "" for context_scope notify: nothing is to be started
+    is_desk: bool  # for the host itself: overtakes work, needs no agent
+
+
+@dataclass(frozen=True, slots=True)
+class AlreadySeen:
+    envelope: str
+
+
+@dataclass(frozen=True, slots=True)
+class NotAdmitted:
+    reason: str
+
+
+Admission = Admitted | AlreadySeen | NotAdmitted
+
+
+class Admissions(Protocol):
+    async def admit(
+        self, source: Source, batch: Sequence[Candidate | Unreadable | Moved], cursor: Cursor | None = None
+    ) -> tuple[Admission, ...]:
+        """One admission for each member, in order: raw row, dedupe keys, conversation, session, thread and envelope.
+
+        Threads are picked by core.router.pick_thread from what the store knows at that instant. A candidate whose
+        pick is "ask which question" is admitted for the desk with the command "which".
+        """
+        ...
+
+    async def cursor(self, source: Source, name: str) -> str | None: ...
+
+    async def aliases(self, source: Source) -> dict[str, str]:
+        """Old chat id to present chat id, of the chats that moved."""
+        ...
+
+
+# ---------------------------------------------------------------------------------------------- turns
+
+
+class TurnState(StrEnum):
+    RUNNING = "running"
+    WAITING = "waiting"  # on the remote task, past the foreground's patience
+    COMPLETED = "completed"
+    FAILED = "failed"
+    INTERRUPTED = "interrupted"
+    CANCELLED = "cancelled"
+
+
+class SubmissionState(StrEnum):
+    INTENDED = "intended"
+    SUBMITTED = "submitted"
+    UNKNOWN = "submission_unknown"
+    REJECTED = "rejected"
+
+
+class Disposition(StrEnum):
+    """What the gateway makes of a remote task, apart from what the agent says of it."""
+
+    TRACKED = "tracked"
+    CANCEL_ASKED = "cancel_asked"
+    DETACHED = "detached"
+    LOST_AT_REMOTE = "lost_at_remote"
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteTask:
+    """(agent, task_id) and all that is known of it."""
+
+    task_id: str
+    context_id: str
+    state: TaskState
+    state_time: Instant | None = None  # the agent's own timestamp
+    heard: Instant = 0.0  # when the agent last said anything of it: "silent since"
+    disposition: Disposition = Disposition.TRACKED
+    unconfirmed: bool = False  # ended by a bare event, and gone before GetTask could confirm it
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One turn at work: what it answers, whom it asks, and how far the asking got."""
+
+    id: str
+    thread: str
+    session: str
+    owner: str
+    conversation: str
+    address: Address
+    is_direct: bool
+    agent: str
+    envelopes: tuple[Envelope, ...]
+    message_id: str  # of its submission; never changes over retries
+    begun: Instant
+    context_id: str | None  # the session's remote context, None before the first answer or after /new
+    task_id: str | None = None  # the interrupted task this turn continues
+    submission: SubmissionState = SubmissionState.INTENDED
+    asked: bool = True  # False: the last try certainly left nothing at the agent, another is due
+    task: RemoteTask | None = None  # its task, as far as known: after a restart, or the one this turn continues
+    cancel_wanted: bool = False
+    waiting: bool = False  # past the foreground's patience: its thread is waiting on the remote task
+    revision: int = 0  # of the turn's record: grows with each observation
+    is_desk: bool = False
+
+    @property
+    def language(self) -> str:
+        return self.envelopes[-1].person.language if self.envelopes else "en"
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnd:
+    """How a turn leaves the lane, and what its thread waits for then."""
+
+    state: TurnState
+    reason: str = ""  # why it failed, for the operator
+    waits_for_input: bool = False  # the task is interrupted: the thread's next message continues it
+
+
+@dataclass(frozen=True, slots=True)
+class InboxRecord:
+    """One thing an agent said, append-only."""
+
+    road: Road
+    kind: str  # "message", "artifact", "status", "error", "task"
+    body: str  # JSON or a capped sample of what was not JSON
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """Everything one step of a turn changes, in one transaction."""
+
+    turn: Turn  # its revision is the one this was decided on; a store with another one refuses
+    submission: SubmissionState | None = None  # None: unchanged
+    asked: bool | None = None  # None: unchanged
+    task: RemoteTask | None = None
+    records: tuple[InboxRecord, ...] = ()
+    context_id: str | None = None  # the remote context to go on with
+    pieces: tuple[RenderedPiece, ...] = ()
+    end: TurnEnd | None = None  # None: the turn goes on
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A thread with something to do."""
+
+    owner: str
+    thread: str
+    queued: int
+    is_desk: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Cancellation:
+    """What a cancel covers: turns at work, to be told to their agents, and queued messages dropped."""
+
+    turns: tuple[str, ...]  # turn ids
+    dropped: int
+
+
+class Turns(Protocol):
+    async def begin(self, thread: str, now: Instant, *, limit: int = 1) -> Turn | None:
+        """Take the thread's oldest queued envelopes (at most `limit`) into a new running turn.
+
+        Its submission is stored as intended in the same commit. None when the thread has nothing queued, or a turn
+        of it is still running or waiting.
+        """
+        ...
+
+    async def observe(self, observation: Observation, now: Instant) -> Turn | None:
+        """Commit the observation; the turn as it is now, or None when its revision was no longer the present one.
+
+        Equal pieces make no new deliveries; a changed one makes the next revision with Op.REPLACE. When the turn ends
+        waiting for input, envelopes still queued in its thread were written before the question was asked and do not
+        answer it: they move, in order, to a new thread, which becomes the foreground.
+        """
+        ...
+
+    async def ready(self) -> Sequence[Ready]:
+        """After a start: every thread with queued envelopes and no turn at work, oldest first."""
+        ...
+
+    async def unfinished(self) -> Sequence[Turn]:
+        """After a start: every turn that was running or waiting when the process ended."""
+        ...
+
+    async def want_cancel(
+        self, conversation: str, before: int, *, person: str | None, everything: bool, now: Instant
+    ) -> Cancellation:
+        """Mark turns as cancel-wanted and drop queued envelopes admitted before `before` (a seq).
+
+        Covers the foreground thread, or else the newest waiting one; with `everything`, every thread of the
+        conversation. `person` limits it to that person's messages (groups). Open questions covered are closed.
+        """
+        ...
+
+    async def renew(self, conversation: str, now: Instant) -> None:
+        """/new: the next message starts a new remote context and a new thread; running work goes on."""
+        ...
+
+
+# ---------------------------------------------------------------------------------------------- deliveries
+
+
+@dataclass(frozen=True, slots=True)
+class NotBefore:
+    """The lane's next delivery is due at this time."""
+
+    due: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """What became of an attempt."""
+
+    delivery: Delivery
+    state: DeliveryState  # QUEUED: again at `due`
+    reason: str = ""
+    ids: tuple[str, ...] = ()  # the channel's ids of what was shown
+    due: Instant | None = None
+    repeat: bool = False  # QUEUED again although it may have been shown: the next attempt is marked as a repeat
+    blocked: bool = False  # the address is dead: bury everything queued for it with the same reason
+    bury_rest: bool = False  # the later parts of the same piece can no longer make sense: bury them too
+    moved_to: str = ""  # the chat's new id: the conversation and everything queued follows
+
+
+class Deliveries(Protocol):
+    async def claim(self, conversation: str, now: Instant) -> Delivery | NotBefore | None:
+        """Begin an attempt on the lane's next delivery, durable before the first byte; None when the lane is empty.
+
+        Deliveries older than their `not_after` are buried on the way.
+        """
+        ...
+
+    async def settle(self, settlement: Settlement, now: Instant, notice: RenderedPiece | None = None) -> bool:
+        """Record an attempt's outcome; `notice` is queued behind it, in the same turn and conversation.
+
+        True when the conversation has anything queued after this (due or not): the lane looks again.
+        """
+        ...
+
+    async def lanes(self) -> Sequence[tuple[str, Source]]:
+        """After a start: conversations with queued deliveries."""
+        ...
+
+    async def begun(self) -> Sequence[Delivery]:
+        """After a start: deliveries whose attempt had begun when the process ended; each is to be settled Unknown."""
+        ...
+
+    async def again(self, conversation: str, now: Instant) -> int:
+        """/again: queue the conversation's newest unknown deliveries once more, marked as repeats; how many."""
+        ...
+
+    async def post(self, conversation: str, turn: str, piece: RenderedPiece, now: Instant) -> bool:
+        """Queue a piece of an ended or running turn (a late notice); False when that key was already posted."""
+        ...
+
+
+# ---------------------------------------------------------------------------------------------- desk
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One line of /status."""
+
+    thread: str
+    state: str  # of the thread: queued, running, waiting
+    agent: str
+    text: str  # the beginning of the question
+    since: Instant
+    queued: int = 0
+    task_state: str = ""  # verbatim from the agent, "" before it answered
+    heard: Instant | None = None
+    disposition: str = ""
+    waits_for_input: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DeskView:
+    """What /status shows of one conversation."""
+
+    works: tuple[Work, ...]
+    unknown_deliveries: int
+    parked_until: Instant | None  # a throttled channel: the next delivery's due time
+    unknown_submissions: int
+
+
+class DeskRecords(Protocol):
+    async def view(self, conversation: str) -> DeskView: ...
+
+    async def unknown_submission(self, conversation: str, now: Instant) -> Ready | None:
+        """/again: put the newest turn whose submission is unknown back to work with its same message id."""
+        ...
+
+
+class Store(Admissions, Turns, Deliveries, DeskRecords, Protocol):
+    """All of the above; leases and plugin state stand beside it (core/plugin.py)."""

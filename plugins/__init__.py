@@ -1,0 +1,1 @@
+"""One folder for each channel, all with the same files; no plugin knows another."""

@@ -1,0 +1,45 @@
+"""How the account is doing, for the operator: one state, a note on the last trouble, and counts."""
+
+import logging
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Literal
+
+State = Literal["starting", "receiving", "standing_by", "conflict", "unreachable", "unauthorised", "stopped"]
+
+_log = logging.getLogger("frontdesk.telegram")
+
+
+@dataclass(slots=True)
+class Health:
+    account: str
+    mode: str
+    state: State = "starting"
+    bot: str = ""  # its @username, once known
+    note: str = ""  # what an operator should know or do; "" when all is well
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def becomes(self, state: State, note: str = "") -> None:
+        """Say a change once, however often it is found again."""
+        if state == self.state and note == self.note:
+            return
+        is_news = state != self.state
+        self.state, self.note = state, note
+        if is_news and state not in ("receiving", "starting", "stopped"):
+            _log.warning("telegram account %s is %s: %s", self.account, state, note)
+        elif is_news:
+            _log.info("telegram account %s is %s", self.account, state)
+
+    def ignores(self, external_id: str, reason: str) -> None:
+        """An update that asks for nothing; said and counted, since nothing of it is stored."""
+        self.counts["ignored"] += 1
+        _log.info("telegram account %s ignored update %s: %s", self.account, external_id, reason)
+
+    def report(self) -> dict[str, object]:
+        return {
+            "state": self.state,
+            "mode": self.mode,
+            "bot": self.bot,
+            "note": self.note,
+            "counts": dict(self.counts),
+        }

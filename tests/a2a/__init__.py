@@ -1,0 +1,1 @@
+"""The specification of the A2A protocol's two sides."""

@@ -1,0 +1,44 @@
+"""Short words for what the tests of the client ask and look at."""
+
+from collections.abc import AsyncIterator, Awaitable
+
+import pytest
+
+from core.agent import ArtifactUpdate, Ask, Reply, Snapshot, StatusUpdate, TaskEvent, TaskRef
+from core.errors import AgentError
+from core.parts import Text, text_of
+
+
+def ask(text: str = "hello", *, message_id: str = "m-1", task: TaskRef | None = None) -> Ask:
+    """A message of one text, continuing the task if one is given."""
+    if task is None:
+        return Ask(message_id, (Text(text),))
+    return Ask(message_id, (Text(text),), context_id=task.context_id, task_id=task.task_id)
+
+
+async def heard(events: AsyncIterator[TaskEvent]) -> list[TaskEvent]:
+    return [event async for event in events]
+
+
+def ref_of(event: TaskEvent) -> TaskRef:
+    assert isinstance(event, Snapshot | StatusUpdate | ArtifactUpdate)
+    return TaskRef(event.task_id, event.context_id)
+
+
+def words(event: TaskEvent) -> str:
+    """The text an event carries."""
+    match event:
+        case Snapshot(artifacts=artifacts):
+            return "".join(text_of(artifact.parts) for artifact in artifacts)
+        case ArtifactUpdate(artifact=artifact):
+            return text_of(artifact.parts)
+        case StatusUpdate(message=parts) | Reply(parts=parts):
+            return text_of(parts)
+
+
+async def failure(asked: AsyncIterator[TaskEvent] | Awaitable[object]) -> AgentError:
+    """The error that the call ends in."""
+    answer = heard(asked) if isinstance(asked, AsyncIterator) else asked
+    with pytest.raises(AgentError) as raised:
+        await answer
+    return raised.value

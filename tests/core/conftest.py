@@ -1,0 +1,17 @@
+"""The stores the journeys walk over: the double, and the real engine."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from core.store import Store
+from gateway.store.sqlite import SqliteStore
+
+
+
+@pytest.fixture(params=["sqlite"])
+async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
+    async with SqliteStore(tmp_path / "frontdesk.db") as sqlite:
+        await sqlite.hold()
+        yield sqlite

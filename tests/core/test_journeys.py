@@ -1,0 +1,682 @@
+"""The way of a message, from a person's words to the answer in the same chat; the names are the manual."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from core.access import Access
+from core.agent import Artifact, ArtifactUpdate, Ask, Reply, TaskEvent, TaskState
+from core.delivery import Refusal, Rejected, Sent, Unknown
+from core.errors import Busy, CancelRefused, FloodFromSender, NotAccepted, OutcomeUnknown
+from core.pacing import Limits
+from core.parts import Text, text_of
+from core.patience import Patience
+from core.plugin import Accepted, Duplicate, Refused
+from core.session import Bounds
+from core.store import Ready, Store
+from tests.doubles.agent import FakeAgent, context, status, task, task_id
+from tests.doubles.plugin import FakePlugin
+from tests.doubles.world import world
+from tests.waiting import until
+
+
+class Parked:
+    """A script that waits for the test before it answers."""
+
+    def __init__(self) -> None:
+        self.released = asyncio.Event()
+
+    async def __call__(self, ask: Ask) -> AsyncIterator[TaskEvent]:
+        yield task(ask, TaskState.WORKING)
+        await self.released.wait()
+        yield task(ask, TaskState.COMPLETED, text_of(ask.parts).upper())
+
+
+async def test_an_answer_returns_to_the_chat_it_came_from(store: Store) -> None:
+    async with world(store) as desk:
+        await desk.says("hello")
+        assert await desk.plugin.until(1) == ["HELLO"]
+
+
+async def test_a_redelivered_message_is_answered_once(store: Store) -> None:
+    async with world(store) as desk:
+        first = await desk.says("hello", keys=("update:7",))
+        again = await desk.says("hello", keys=("update:7",))
+        assert isinstance(first, Accepted)
+        assert again == Duplicate(first.envelope)
+        await desk.plugin.until(1)
+        assert len(desk.agent.asks) == 1
+
+
+async def test_messages_of_one_chat_are_answered_in_their_order_and_in_one_remote_context(store: Store) -> None:
+    async with world(store) as desk:
+        await desk.says("one")
+        await desk.says("two")
+        await desk.says("three")
+        assert await desk.plugin.until(3) == ["ONE", "TWO", "THREE"]
+    first, second, third = desk.agent.asks
+    assert first.context_id is None
+    assert second.context_id == third.context_id == context(first)
+
+
+@pytest.mark.case("DEL-20")
+async def test_two_people_have_two_remote_contexts(store: Store) -> None:
+    async with world(store) as desk:
+        for person in ("ann", "bob"):
+            await desk.says("one", person)
+            await desk.plugin.until(1, person)
+            await desk.says("two", person)
+            await desk.plugin.until(2, person)
+    assert desk.agent.asks[1].context_id != desk.agent.asks[3].context_id
+
+
+async def test_a_message_that_arrives_as_the_lane_empties_is_still_answered(store: Store) -> None:
+    """The lane race: the store answers "nothing" while the next message is being admitted."""
+    looked_empty, begin = asyncio.Event(), store.begin
+
+    class Slow:
+        """The store, which answers a moment after it looked, as every database does."""
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(store, name)
+
+        async def begin(self, thread: str, now: float, *, limit: int = 1) -> object:
+            turn = await begin(thread, now, limit=limit)
+            if turn is None:
+                looked_empty.set()
+                for _ in range(200):
+                    await asyncio.sleep(0)
+            return turn
+
+    async with world(Slow()) as desk:  # type: ignore[arg-type]
+        await desk.says("one")
+        await desk.plugin.until(1)
+        [admitted] = [event for event in desk.events.of("envelope.admitted") if event["outcome"] == "accepted"]
+        desk.lanes.wake(Ready("desk:ann", str(admitted["thread"]), 0))
+        await looked_empty.wait()
+        await desk.says("two", reply_to="m1")
+        assert await desk.plugin.until(2) == ["ONE", "TWO"]
+
+
+async def test_a_stranger_is_not_answered(store: Store) -> None:
+    async with world(store, access=Access("allow", "all", frozenset({"ann"}))) as desk:
+        assert await desk.says("hello", "mallory") == Refused("not_allowed")
+        assert isinstance(await desk.says("hello", "ann"), Accepted)
+        await desk.plugin.until(1)
+        assert desk.plugin.shown("mallory") == []
+
+
+@pytest.mark.case("F33")
+async def test_past_max_queued_the_sender_is_told_to_come_back_and_nothing_is_stored(store: Store) -> None:
+    parked = Parked()
+    async with world(store, FakeAgent(parked), bounds=Bounds(max_queued=3)) as desk:
+        for number in range(3):
+            await desk.says("hello", f"p{number}")
+        with pytest.raises(Busy):
+            await desk.says("one too many", "p3")
+        parked.released.set()
+        await desk.plugin.until(1, "p0")
+        assert isinstance(await desk.says("now there is room", "p3"), Accepted)
+        await desk.plugin.until(1, "p3")
+
+
+@pytest.mark.case("T75")
+async def test_one_sender_who_floods_is_refused_and_the_others_are_not(store: Store) -> None:
+    async with world(store, FakeAgent(Parked()), bounds=Bounds(max_queued_per_owner=2)) as desk:
+        await desk.says("1", "mallory")
+        await desk.says("2", "mallory")
+        with pytest.raises(FloodFromSender):
+            await desk.says("3", "mallory")
+        assert isinstance(await desk.says("hello", "ann"), Accepted)
+
+
+@pytest.mark.case("T76")
+async def test_owners_take_turns_however_much_one_of_them_has_queued(store: Store) -> None:
+    parked = Parked()
+    async with world(store, FakeAgent(parked), bounds=Bounds(max_turns=1, max_turns_per_owner=1)) as desk:
+        await desk.says("holds the only turn", "zoe")
+        await until(lambda: desk.agent.asks)
+        for number in range(20):
+            await desk.says(f"a{number}", "ann", reply_to="")
+        await desk.says("b", "bob")
+        parked.released.set()
+        await desk.plugin.until(1, "bob")
+        assert len(desk.plugin.shown("ann")) <= 2
+
+
+@pytest.mark.case("DEL-12")
+async def test_status_and_cancel_overtake_running_work(store: Store) -> None:
+    async with world(store, FakeAgent(Parked()), bounds=Bounds(max_turns=1)) as desk:
+        await desk.says("count the stars")
+        await until(lambda: desk.agent.tasks)
+        await desk.says("/status")
+        [line, *_] = await desk.plugin.until(1)
+        assert "count the stars" in line
+        await desk.says("/cancel")
+        await until(lambda: desk.agent.cancels)
+        await until(lambda: "Cancelled." in desk.plugin.shown())
+
+
+@pytest.mark.case("A2A-14")
+async def test_output_after_a_confirmed_cancel_is_never_delivered(store: Store) -> None:
+    parked = Parked()
+    async with world(store, FakeAgent(parked)) as desk:
+        await desk.says("long work")
+        await until(lambda: desk.agent.tasks)
+        await desk.says("/cancel")
+        await until(lambda: "Cancelled." in desk.plugin.shown())
+        parked.released.set()
+        await desk.says("next")
+        await until(lambda: "NEXT" in desk.plugin.shown())
+        assert "LONG WORK" not in desk.plugin.shown()
+
+
+@pytest.mark.case("A2A-16")
+async def test_a_cancel_before_the_task_has_an_id_is_sent_when_the_id_arrives(store: Store) -> None:
+    named = asyncio.Event()
+
+    async def slow_to_name(ask: Ask) -> AsyncIterator[TaskEvent]:
+        await named.wait()
+        yield task(ask, TaskState.WORKING)
+        await asyncio.Event().wait()
+
+    async with world(store, FakeAgent(slow_to_name)) as desk:
+        await desk.says("work")
+        await until(lambda: desk.agent.asks)
+        await desk.says("/cancel")
+        await desk.plugin.until(1)
+        assert desk.agent.cancels == []
+        named.set()
+        await until(lambda: desk.agent.cancels)
+        await until(lambda: "Cancelled." in desk.plugin.shown())
+
+
+@pytest.mark.case("A2A-15")
+async def test_a_cancel_the_agent_refuses_is_told_truthfully_and_its_output_discarded(store: Store) -> None:
+    parked, agent = Parked(), FakeAgent()
+    agent.script, agent.cancel_error = parked, CancelRefused("no")
+    async with world(store, agent) as desk:
+        await desk.says("work")
+        await until(lambda: agent.tasks)
+        await desk.says("/cancel")
+        await until(lambda: any("cannot stop" in text for text in desk.plugin.shown()))
+        parked.released.set()
+        await desk.says("next")
+        await until(lambda: "NEXT" in desk.plugin.shown())
+        assert "WORK" not in desk.plugin.shown()
+
+
+@pytest.mark.case("A2A-17")
+async def test_cancel_all_reaches_every_running_task_of_the_chat(store: Store) -> None:
+    async with world(store, FakeAgent(Parked()), patience=Patience(foreground=0.01)) as desk:
+        await desk.says("first")
+        await until(lambda: len(desk.agent.tasks) == 1)
+        await until(lambda: _is_waiting(store))
+        await desk.says("second")
+        await until(lambda: len(desk.agent.tasks) == 2)
+        await desk.says("/cancel all")
+        await until(lambda: len(desk.agent.cancels) == 2)
+
+
+async def _is_waiting(store: Store) -> bool:
+    return any(turn.waiting for turn in await store.unfinished())
+
+
+async def _has_task(store: Store) -> bool:
+    return any(turn.task for turn in await store.unfinished())
+
+
+@pytest.mark.case("A2A-01")
+async def test_the_answer_to_a_question_continues_exactly_that_task(store: Store) -> None:
+    async def books(ask: Ask) -> AsyncIterator[TaskEvent]:
+        if ask.task_id is None:
+            yield task(ask, TaskState.INPUT_REQUIRED, message="Which day?", time=1.0)
+        else:
+            yield task(ask, TaskState.COMPLETED, f"booked for {text_of(ask.parts)}", time=2.0)
+
+    async with world(store, FakeAgent(books)) as desk:
+        await desk.says("book a table")
+        assert await desk.plugin.until(1) == ["Which day?"]
+        await desk.says("Tuesday")
+        assert await desk.plugin.until(2) == ["Which day?", "booked for Tuesday"]
+    first, second = desk.agent.asks
+    assert (second.task_id, second.context_id) == (task_id(first), context(first))
+
+
+@pytest.mark.case("A2A-02")
+async def test_a_finished_task_is_never_continued_but_its_context_is(store: Store) -> None:
+    async with world(store) as desk:
+        await desk.says("Tuesday?")
+        await desk.plugin.until(1)
+        await desk.says("and Friday?")
+        await desk.plugin.until(2)
+    first, second = desk.agent.asks
+    assert second.task_id is None
+    assert second.context_id == context(first)
+
+
+async def test_an_echo_of_the_answered_question_is_not_shown_as_a_new_one(store: Store) -> None:
+    """Agents that answer a continuation at once return the task as it was, still asking."""
+
+    async def slow(ask: Ask) -> AsyncIterator[TaskEvent]:
+        if ask.task_id is None:
+            yield task(ask, TaskState.INPUT_REQUIRED, message="Which day?", time=1.0)
+            return
+        yield task(ask, TaskState.INPUT_REQUIRED, message="Which day?", time=1.0)
+        yield task(ask, TaskState.COMPLETED, "booked", time=2.0)
+
+    async with world(store, FakeAgent(slow)) as desk:
+        await desk.says("book a table")
+        await desk.plugin.until(1)
+        await desk.says("Tuesday")
+        assert await desk.plugin.until(2) == ["Which day?", "booked"]
+
+
+async def test_what_was_written_before_the_question_does_not_answer_it(store: Store) -> None:
+    asked = asyncio.Event()
+
+    async def asks(ask: Ask) -> AsyncIterator[TaskEvent]:
+        if text_of(ask.parts) == "book":
+            await asked.wait()
+            yield task(ask, TaskState.INPUT_REQUIRED, message="Which day?", time=1.0)
+        else:
+            yield task(ask, TaskState.COMPLETED, text_of(ask.parts).upper(), time=2.0)
+
+    async with world(store, FakeAgent(asks)) as desk:
+        await desk.says("book")
+        await until(lambda: desk.agent.asks)
+        await desk.says("what time is it")
+        asked.set()
+        assert await desk.plugin.until(2) == ["Which day?", "WHAT TIME IS IT"]
+        await desk.says("Tuesday")
+        await desk.plugin.until(3)
+    assert [ask.task_id is not None for ask in desk.agent.asks] == [False, False, True]
+
+
+async def test_with_several_questions_open_the_gateway_asks_which_and_starts_nothing(store: Store) -> None:
+    asking = asyncio.Event()
+
+    async def both(ask: Ask) -> AsyncIterator[TaskEvent]:
+        if text_of(ask.parts) == "one":
+            yield task(ask, TaskState.WORKING)
+            await asking.wait()
+        yield task(ask, TaskState.INPUT_REQUIRED, message=f"{text_of(ask.parts)}?", time=1.0)
+
+    async with world(store, FakeAgent(both), patience=Patience(foreground=0.01)) as desk:
+        await desk.says("one")
+        await until(lambda: _is_waiting(store))
+        await desk.says("two")
+        assert await desk.plugin.until(1) == ["two?"]
+        asking.set()
+        await desk.plugin.until(2)
+        await desk.says("Tuesday")
+        await until(lambda: any("Several questions" in text for text in desk.plugin.shown()))
+        assert len(desk.agent.asks) == 2
+
+
+@pytest.mark.case("A2A-05")
+async def test_a_stream_that_closes_cleanly_while_working_is_not_the_end(store: Store) -> None:
+    async def closes(ask: Ask) -> AsyncIterator[TaskEvent]:
+        yield task(ask, TaskState.WORKING)
+
+    agent = FakeAgent(closes)
+    async with world(store, agent) as desk:
+        await desk.says("hello")
+        await until(lambda: agent.gets)
+        agent.tasks[task_id(agent.asks[0])] = task(agent.asks[0], TaskState.COMPLETED, "at last")
+        assert await desk.plugin.until(1) == ["at last"]
+
+
+@pytest.mark.case("A2A-07")
+async def test_a_question_the_stream_never_mentions_is_found_by_asking_after_the_silent_task(store: Store) -> None:
+    async def silent(ask: Ask) -> AsyncIterator[TaskEvent]:
+        yield task(ask, TaskState.WORKING)
+        agent.tasks[task_id(ask)] = task(ask, TaskState.INPUT_REQUIRED, message="Which day?")
+        await asyncio.Event().wait()
+
+    agent = FakeAgent(silent)
+    async with world(store, agent) as desk:
+        await desk.says("book")
+        assert await desk.plugin.until(1) == ["Which day?"]
+
+
+@pytest.mark.case("A2A-08")
+@pytest.mark.case("A2A-09")
+async def test_a_bare_end_is_confirmed_and_the_task_s_own_artifacts_are_delivered(store: Store) -> None:
+    async def streams(ask: Ask) -> AsyncIterator[TaskEvent]:
+        yield task(ask, TaskState.WORKING)
+        yield ArtifactUpdate(task_id(ask), context(ask), Artifact("a1", (Text("Hello, "),)))
+        yield ArtifactUpdate(task_id(ask), context(ask), Artifact("a1", (Text("world!"),)), append=True, last=True)
+        agent.tasks[task_id(ask)] = task(ask, TaskState.COMPLETED, "Hello, world!")
+        yield status(ask, TaskState.COMPLETED)
+
+    agent = FakeAgent(streams)
+    async with world(store, agent) as desk:
+        await desk.says("hi")
+        assert await desk.plugin.until(1) == ["Hello, world!"]
+        assert agent.gets == [task_id(agent.asks[0])]
+
+
+async def test_what_was_assembled_is_delivered_marked_when_the_task_is_gone_before_it_was_confirmed(
+    store: Store,
+) -> None:
+    async def forgets(ask: Ask) -> AsyncIterator[TaskEvent]:
+        yield task(ask, TaskState.WORKING)
+        yield ArtifactUpdate(task_id(ask), context(ask), Artifact("a1", (Text("Hello"),)), last=True)
+        agent.tasks.clear()
+        yield status(ask, TaskState.COMPLETED)
+
+    agent = FakeAgent(forgets)
+    async with world(store, agent) as desk:
+        await desk.says("hi")
+        shown = await desk.plugin.until(3)
+        assert shown[0] == "Hello"
+        assert "".join(shown[1:]).startswith("(The agent could not confirm")
+
+
+async def test_a_bare_message_is_a_whole_answer(store: Store) -> None:
+    async def replies(ask: Ask) -> AsyncIterator[TaskEvent]:
+        yield Reply("r1", context(ask), (Text("just this"),))
+
+    async with world(store, FakeAgent(replies)) as desk:
+        await desk.says("hi")
+        assert await desk.plugin.until(1) == ["just this"]
+
+
+@pytest.mark.case("A2A-12")
+async def test_an_answer_that_comes_as_status_message_and_as_artifact_is_shown_once(store: Store) -> None:
+    async def twice(ask: Ask) -> AsyncIterator[TaskEvent]:
+        yield task(ask, TaskState.COMPLETED, "the answer", message="the answer")
+
+    async with world(store, FakeAgent(twice)) as desk:
+        await desk.says("hi")
+        await desk.says("/status")
+        await until(lambda: any("Nothing" in text for text in desk.plugin.shown()))
+        assert desk.plugin.shown().count("the answer") == 1
+
+
+@pytest.mark.case("A2A-11")
+async def test_an_artifact_for_each_token_is_one_answer(store: Store) -> None:
+    async def tokens(ask: Ask) -> AsyncIterator[TaskEvent]:
+        yield task(ask, TaskState.COMPLETED, *(f"{n} " for n in range(200)))
+
+    async with world(store, FakeAgent(tokens)) as desk:
+        await desk.says("hi")
+        whole = "".join(f"{n} " for n in range(200)).strip()
+        shown = await desk.plugin.until(-(-len(whole) // 40))
+        assert "".join(shown) == whole
+
+
+@pytest.mark.case("TG-16")
+async def test_an_empty_answer_is_one_notice_and_the_turn_is_closed(store: Store) -> None:
+    async def nothing(ask: Ask) -> AsyncIterator[TaskEvent]:
+        yield task(ask, TaskState.COMPLETED, "  \n")
+
+    async with world(store, FakeAgent(nothing)) as desk:
+        await desk.says("hi")
+        shown = await desk.plugin.until(2)
+        assert "".join(shown) == "The agent finished without saying anything."
+        assert not await store.unfinished()
+
+
+@pytest.mark.case("F18")
+async def test_a_task_the_agent_forgot_is_told_once_as_lost_and_not_sent_again(store: Store) -> None:
+    async def cut(ask: Ask) -> AsyncIterator[TaskEvent]:
+        yield task(ask, TaskState.WORKING)
+        agent.tasks.clear()
+
+    agent = FakeAgent(cut)
+    async with world(store, agent) as desk:
+        await desk.says("hi")
+        shown = "".join(await desk.plugin.until(2))
+        assert "no longer knows this task" in shown
+        assert len(agent.asks) == 1
+
+
+async def test_a_message_that_was_certainly_not_taken_is_sent_again_with_its_same_id(store: Store) -> None:
+    agent = FakeAgent()
+    agent.errors = [NotAccepted("connection refused"), NotAccepted("503", retry_after=0.01)]
+    async with world(store, agent) as desk:
+        await desk.says("hi")
+        assert await desk.plugin.until(1) == ["HI"]
+    assert len({ask.message_id for ask in agent.asks}) == 1
+    assert len(agent.asks) == 3
+
+
+@pytest.mark.case("F05")
+async def test_a_lost_answer_is_looked_for_before_anything_is_repeated(store: Store) -> None:
+    agent = FakeAgent()
+    agent.find_error = None
+
+    async def cut(ask: Ask) -> AsyncIterator[TaskEvent]:
+        found = agent.tasks[task_id(ask)] = task(ask, TaskState.COMPLETED, "found")
+        if found.state.is_terminal:
+            raise OutcomeUnknown("cut")
+        yield found
+
+    agent.script = cut
+    async with world(store, agent) as desk:
+        await desk.says("hi")
+        assert await desk.plugin.until(1) == ["found"]
+        assert len(agent.asks) == 1
+
+
+async def test_a_submission_that_cannot_be_found_is_shown_as_unknown_and_repeated_only_when_asked(
+    store: Store,
+) -> None:
+    agent = FakeAgent()
+    agent.errors = [OutcomeUnknown("cut")]
+    async with world(store, agent) as desk:
+        await desk.says("hi")
+        shown = "".join(await desk.plugin.until(3))
+        assert "cannot tell whether the agent got your message" in shown
+        assert len(agent.asks) == 1
+        await desk.says("/again")
+        await until(lambda: "HI" in desk.plugin.shown())
+    first, second = agent.asks
+    assert first.message_id == second.message_id
+
+
+async def test_an_agent_known_to_deduplicate_is_simply_asked_again(store: Store) -> None:
+    agent = FakeAgent()
+    agent.errors = [OutcomeUnknown("cut")]
+    async with world(store, agent, resubmits=True) as desk:
+        await desk.says("hi")
+        assert await desk.plugin.until(1) == ["HI"]
+
+
+async def test_new_leaves_the_remote_context_behind(store: Store) -> None:
+    async with world(store) as desk:
+        await desk.says("one")
+        await desk.plugin.until(1)
+        await desk.says("/new")
+        await desk.plugin.until(2)
+        await desk.says("two")
+        await until(lambda: "TWO" in desk.plugin.shown())
+    assert [ask.context_id for ask in desk.agent.asks] == [None, None]
+
+
+async def test_an_unknown_command_gets_a_clear_word_and_no_agent_is_asked(store: Store) -> None:
+    async with world(store) as desk:
+        await desk.says("/frobnicate now")
+        assert "I do not know the command /frobnicate" in "".join(await desk.plugin.until(1))
+        assert desk.agent.asks == []
+
+
+@pytest.mark.case("TG-35")
+@pytest.mark.case("T07")
+async def test_an_edited_or_forwarded_command_does_nothing(store: Store) -> None:
+    parked = Parked()
+    async with world(store, FakeAgent(parked)) as desk:
+        await desk.says("work")
+        await until(lambda: desk.agent.tasks)
+        await desk.says("/cancel", is_edit=True)
+        await desk.says("/cancel", is_forward=True)
+        parked.released.set()
+        assert (await desk.plugin.until(2))[0] == "WORK"
+        assert desk.agent.cancels == []
+
+
+async def test_notices_follow_the_person_s_language(store: Store) -> None:
+    async with world(store) as desk:
+        await desk.says("/status", language="zh-hans")
+        assert await desk.plugin.until(1) == ["目前没有进行中的任务。"]
+
+
+@pytest.mark.case("TG-23")
+@pytest.mark.case("F20")
+async def test_a_throttled_chat_waits_by_its_own_due_time_and_others_do_not(store: Store) -> None:
+    plugin = FakePlugin()
+    plugin.outcomes.append(Rejected(Refusal.THROTTLED, "slow down", retry_after=3600))
+    async with world(store, plugin=plugin) as desk:
+        await desk.says("one", "ann")
+        await until(lambda: not plugin.outcomes)
+        await desk.says("two", "ann")
+        await desk.says("hello", "bob")
+        assert await plugin.until(1, "bob") == ["HELLO"]
+        assert plugin.shown("ann") == []
+        assert desk.outbox.is_throttled((await _lanes(store))[0])
+
+
+async def _lanes(store: Store) -> list[str]:
+    return [conversation for conversation, _ in await store.lanes()]
+
+
+@pytest.mark.case("DEL-01")
+@pytest.mark.case("F22")
+async def test_an_unknown_outcome_is_never_repeated_blindly_and_again_shows_it_marked(store: Store) -> None:
+    plugin = FakePlugin()
+    plugin.outcomes.append(Unknown("no answer"))
+    async with world(store, plugin=plugin) as desk:
+        await desk.says("hi")
+        notice = "".join(await plugin.until(2))
+        assert "may not have arrived" in notice
+        assert "HI" not in plugin.shown()
+        await desk.says("/again")
+        await until(lambda: "HI" in plugin.shown())
+        [repeated] = [delivery for delivery in plugin.sent if delivery.payload["text"] == "HI"]
+        assert repeated.is_repeat
+
+
+@pytest.mark.case("F24")
+async def test_the_parts_after_an_unknown_one_go_on(store: Store) -> None:
+    plugin = FakePlugin()
+
+    async def long(ask: Ask) -> AsyncIterator[TaskEvent]:
+        yield task(ask, TaskState.COMPLETED, "a" * 40 + "b" * 40 + "c" * 40)
+
+    plugin.outcomes.extend([Sent(("m1",)), Unknown("no answer")])
+    async with world(store, FakeAgent(long), plugin, on_unknown="skip") as desk:
+        await desk.says("hi")
+        assert await plugin.until(2) == ["a" * 40, "c" * 40]
+
+
+@pytest.mark.case("F23")
+async def test_a_blocked_address_is_buried_whole_with_its_reason(store: Store) -> None:
+    plugin = FakePlugin()
+
+    async def long(ask: Ask) -> AsyncIterator[TaskEvent]:
+        yield task(ask, TaskState.COMPLETED, "a" * 200)
+
+    plugin.outcomes.append(Rejected(Refusal.BLOCKED, "bot was blocked by the user"))
+    async with world(store, FakeAgent(long), plugin) as desk:
+        await desk.says("hi")
+        await until(lambda: desk.events.of("delivery.attempted"))
+        await until(lambda: desk.outbox.at_work == 0)
+        assert plugin.sent == []
+        assert not await store.lanes()
+
+
+@pytest.mark.case("F34")
+async def test_an_exception_in_a_plugin_s_send_is_an_unknown_outcome(store: Store) -> None:
+    plugin = FakePlugin()
+    plugin.outcomes.append(RuntimeError("bug"))
+    async with world(store, plugin=plugin, on_unknown="skip") as desk:
+        await desk.says("hi")
+        await until(lambda: desk.events.of("delivery.attempted"))
+        assert desk.events.of("delivery.attempted")[0]["outcome"] == "unknown"
+        await desk.says("next")
+        assert await plugin.until(1) == ["NEXT"]
+
+
+@pytest.mark.case("T77")
+async def test_an_exception_in_a_turn_is_told_and_stored_and_the_chat_goes_on(store: Store) -> None:
+    async def poison(ask: Ask) -> AsyncIterator[TaskEvent]:
+        if text_of(ask.parts) == "poison":
+            raise RuntimeError("bug")
+        yield task(ask, TaskState.COMPLETED, "fine")
+
+    async with world(store, FakeAgent(poison)) as desk:
+        await desk.says("poison")
+        await desk.says("hello")
+        await until(lambda: "fine" in desk.plugin.shown())
+        [failed] = [event for event in desk.events.of("turn.finished") if "error" in event]
+        assert "RuntimeError" in str(failed["error"])
+
+
+@pytest.mark.case("A2A-04")
+async def test_a_restart_in_the_middle_of_a_task_delivers_the_rest_once(store: Store) -> None:
+    agent = FakeAgent(Parked())
+    async with world(store, agent) as before:
+        await before.says("hi")
+        await until(lambda: agent.tasks)
+        await until(lambda: _has_task(store))
+    agent.tasks[task_id(agent.asks[0])] = task(agent.asks[0], TaskState.COMPLETED, "the rest")
+    async with world(store, agent) as after:
+        assert await after.plugin.until(1) == ["the rest"]
+    assert len(agent.asks) == 1
+
+
+@pytest.mark.case("DEL-03")
+async def test_an_attempt_that_had_begun_at_a_kill_is_unknown_after_the_start(store: Store) -> None:
+    hanging = FakePlugin()
+    hanging.gate = asyncio.Event()
+    async with world(store, plugin=hanging) as before:
+        await before.says("hi")
+        await until(lambda: before.events.of("turn.finished"))
+        await until(store.begun)
+    plugin = FakePlugin()
+    async with world(store, plugin=plugin):
+        assert "may not have arrived" in "".join(await plugin.until(2))
+        assert "HI" not in plugin.shown()
+
+
+@pytest.mark.case("DEL-11")
+@pytest.mark.case("DEL-09")
+async def test_where_an_account_collects_a_burst_is_one_turn_in_order(store: Store) -> None:
+    async with world(store, collect=0.05) as desk:
+        for text in ("a", "b", "c"):
+            await desk.says(text)
+        assert await desk.plugin.until(1) == ["ABC"]
+    assert len(desk.agent.asks) == 1
+
+
+@pytest.mark.case("TG-31")
+async def test_what_is_queued_follows_a_chat_that_moved(store: Store) -> None:
+    plugin = FakePlugin()
+    plugin.outcomes.append(Rejected(Refusal.MOVED, "upgraded", moved_to="-100"))
+    async with world(store, plugin=plugin) as desk:
+        await desk.says("hi", chat="group", is_direct=False)
+        assert await plugin.until(1, "-100") == ["HI"]
+
+
+async def test_past_the_foreground_s_patience_the_next_question_starts_a_thread_of_its_own(store: Store) -> None:
+    parked = Parked()
+    async with world(store, FakeAgent(parked), patience=Patience(foreground=0.01)) as desk:
+        await desk.says("slow")
+        await until(lambda: _is_waiting(store))
+        desk.agent.script = FakeAgent().script
+        await desk.says("quick")
+        assert await desk.plugin.until(1) == ["QUICK"]
+        parked.released.set()
+        assert await desk.plugin.until(2) == ["QUICK", "SLOW"]
+
+
+async def test_the_pace_a_channel_allows_is_kept(store: Store) -> None:
+    async with world(store, limits=Limits(per_chat_second=1)) as desk:
+        await desk.says("one")
+        await desk.says("two")
+        await desk.plugin.until(1)
+        await until(lambda: len(desk.events.of("turn.finished")) == 2)
+        assert desk.plugin.shown() == ["ONE"]

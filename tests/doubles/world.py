@@ -1,0 +1,125 @@
+"""The line, whole, with a channel and agents in memory: what the journeys walk through."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from itertools import count
+
+from core.access import Access
+from core.clock import SystemClock
+from core.desk import Desk
+from core.envelope import Inbound
+from core.identity import Source
+from core.intake import Account, SourceIntake
+from core.outbox import Channel, Outbox
+from core.pacing import Limits
+from core.parts import Text
+from core.patience import Patience
+from core.plugin import Admission
+from core.preview import Previews
+from core.pursuit import Delegate
+from core.session import Bounds, Lanes
+from core.store import Store
+from core.tracker import TaskTracker
+from tests.doubles.agent import FakeAgent
+from tests.doubles.plugin import FakePlugin
+
+SOON = Patience(quiet=0.02, poll_first=0.005, poll_most=0.02, retry_first=0.005, retry_most=0.02, confirm=0.2, look=0.2)
+
+
+@dataclass
+class Events:
+    """A telemetry that keeps what it is told."""
+
+    seen: list[tuple[str, dict[str, object]]] = field(default_factory=list)
+
+    def event(self, name: str, /, **fields: object) -> None:
+        self.seen.append((name, fields))
+
+    def of(self, name: str) -> list[dict[str, object]]:
+        return [fields for seen, fields in self.seen if seen == name]
+
+
+class World:
+    """One account "desk", one agent "agent", one store; everything a journey touches."""
+
+    def __init__(
+        self,
+        store: Store,
+        tasks: asyncio.TaskGroup,
+        agent: FakeAgent,
+        plugin: FakePlugin,
+        *,
+        patience: Patience = SOON,
+        bounds: Bounds | None = None,
+        on_unknown: str = "ask",
+        resubmits: bool = False,
+        collect: float = 0.0,
+        access: Access | None = None,
+        limits: Limits | None = None,
+    ) -> None:
+        self.store, self.agent, self.plugin, self.events = store, agent, plugin, Events()
+        clock, plugins = SystemClock(), {"desk": plugin}
+        self.outbox = Outbox(
+            store,
+            {"desk": Channel(plugin, lambda: limits or Limits(), lambda: on_unknown)},
+            tasks,
+            clock,
+            self.events,
+            lambda turn: self.previews.stop(turn),
+        )
+        self.previews = Previews(plugins, tasks, self.outbox.is_throttled)
+        delegates = {agent.name: Delegate(agent, resubmits)}
+        self.tracker = TaskTracker(
+            store, delegates, plugins, self.previews, self.outbox.wake, tasks, clock, self.events, patience
+        )
+        self.desk = Desk(store, store, store, self.tracker, self.outbox, lambda: self.lanes, clock)
+        self.lanes = Lanes(store, lambda: bounds or Bounds(), tasks, clock, self.tracker.work, self.desk.answer)
+        account = Account(Source("fake", "desk"), agent.name, access or Access("open", "all"), collect=collect)
+        self.intake = SourceIntake(lambda: account, store, self.lanes, clock, self.events)
+        self._numbers = count(1)
+
+    async def says(self, text: str, sender: str = "ann", **fields: object) -> Admission:
+        """A person writes in their direct chat (or, with `chat`, elsewhere)."""
+        number = str(next(self._numbers))
+        inbound = Inbound(
+            keys=(f"update:{number}",),
+            external_id=number,
+            chat=sender,
+            sender=sender,
+            parts=(Text(text),),
+            raw=text.encode(),
+            message_id=f"q{number}",
+        )
+        [admission] = await self.intake.accept([replace(inbound, **fields)])  # type: ignore[arg-type]
+        return admission
+
+    async def recover(self) -> None:
+        """What the gateway does after a start."""
+        await self.outbox.recover()
+        for turn in await self.store.unfinished():
+            self.lanes.adopt(turn)
+        for ready in await self.store.ready():
+            self.lanes.add(ready)
+
+    def stop(self) -> None:
+        self.lanes.stop()
+        self.outbox.stop()
+
+
+@asynccontextmanager
+async def world(
+    store: Store, agent: FakeAgent | None = None, plugin: FakePlugin | None = None, **options: object
+) -> AsyncIterator[World]:
+    """A running line; on leaving, whatever is still at work is cut off, as a kill would."""
+    async with asyncio.TaskGroup() as tasks:
+        before = asyncio.all_tasks()
+        there = World(store, tasks, agent or FakeAgent(), plugin or FakePlugin(), **options)  # type: ignore[arg-type]
+        await there.recover()
+        try:
+            yield there
+        finally:
+            there.stop()
+            for left in asyncio.all_tasks() - before:
+                left.cancel()
