@@ -1,0 +1,217 @@
+"""Deliveries: pieces become parts in a lane, a lane is claimed from its head, and each attempt is settled once.
+
+A lane is strictly in order: its head is the only delivery that can be claimed, and while the head is being attempted
+nothing else of the lane is. So part k+1 never leaves before part k has an answer, whoever drains the lane.
+"""
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Any
+
+import orjson
+
+from core.clock import Instant
+from core.delivery import Delivery, DeliveryState, Op, RenderedPiece
+from core.identity import Source
+from core.store import NotBefore, Settlement
+from gateway.store.rules import TOO_OLD, Policy, quote_of
+from gateway.store.sqlite.memory import Place
+from gateway.store.sqlite.places import move_chat, place
+from gateway.store.sqlite.queries import load
+from gateway.store.sqlite.writer import Tx
+
+SQL = load("deliveries.sql")
+_INSERT_PIECE, _INSERT_DELIVERY = SQL["insert_piece"], SQL["insert_delivery"]
+_HEAD, _ATTEMPT, _HAS_QUEUED = SQL["head"], SQL["attempt"], SQL["has_queued"]
+_SETTLE_SHOWN, _INSERT_ATTEMPT, _INSERT_RECEIPT = SQL["settle_shown"], SQL["insert_attempt"], SQL["insert_receipt"]
+_IN_LANE = frozenset({DeliveryState.QUEUED, DeliveryState.ATTEMPTING})
+
+
+def id_of(turn: str, lane_seq: int) -> str:
+    """The turn's id makes it unique everywhere, the place in the lane makes it found without an index."""
+    return f"{turn}-{lane_seq}"
+
+
+def parse_id(delivery: str) -> tuple[int, str]:
+    """Its lane_seq and turn; a lane_seq that no row has, for what is not an id."""
+    turn, _, lane_seq = delivery.rpartition("-")
+    return (int(lane_seq) if lane_seq.isascii() and lane_seq.isdigit() and len(lane_seq) < 19 else 0, turn)
+
+
+def enqueue(tx: Tx, where: Place, turn: str, piece: RenderedPiece, policy: Policy, now: Instant) -> None:
+    """Queue the piece's parts at the lane's end; nothing when its words are those it has already."""
+    revision, op, digest = 1, Op.SHOW, blake2b(piece.text.encode(), digest_size=16).digest()
+    if tx.execute(_INSERT_PIECE, (turn, piece.key, 1, digest)).rowcount != 1:
+        newest, present = tx.execute(SQL["newest_piece"], (turn, piece.key)).fetchone()
+        if present == digest:
+            return
+        revision, op = newest + 1, _supersede(tx, turn, piece.key)
+        tx.execute(_INSERT_PIECE, (turn, piece.key, revision, digest))
+    parts, not_after = len(piece.payloads), now + policy.max_age
+    for part, payload in enumerate(piece.payloads):
+        body = orjson.dumps(payload).decode()
+        tx.execute(
+            _INSERT_DELIVERY,
+            (
+                where.id,
+                where.owner,
+                turn,
+                piece.key,
+                part,
+                parts,
+                revision,
+                op.value,
+                body,
+                now,
+                now,
+                not_after,
+            ),
+        )
+
+
+def _supersede(tx: Tx, turn: str, key: str) -> Op:
+    tx.execute(SQL["withdraw_queued"], (turn, key))
+    return Op.REPLACE if tx.execute(SQL["may_be_shown"], (turn, key)).fetchone()[0] else Op.SHOW
+
+
+def post(tx: Tx, conversation: str, turn: str, piece: RenderedPiece, policy: Policy, now: Instant) -> bool:
+    where = place(tx, conversation)
+    if where is None or tx.execute(SQL["has_piece"], (turn, piece.key)).fetchone()[0]:
+        return False
+    enqueue(tx, where, turn, piece, policy, now)
+    return True
+
+
+# ---------------------------------------------------------------------------------------------- attempts
+
+
+def claim(tx: Tx, conversation: str, now: Instant) -> Delivery | NotBefore | None:
+    where = place(tx, conversation)
+    if where is None:
+        return None
+    while (row := tx.execute(_HEAD, (where.id,)).fetchone()) is not None:
+        lane_seq, state, due, not_after = row[:4]
+        if state == "attempting":
+            return None  # whoever attempts it claims the next one after it
+        if not_after < now:
+            tx.execute(SQL["bury"], (TOO_OLD, lane_seq))
+        elif due > now:
+            return NotBefore(due)
+        else:
+            return _attempt(tx, where, row, now)
+    return None
+
+
+def _attempt(tx: Tx, where: Place, row: Sequence[Any], now: Instant) -> Delivery:
+    delivery = _delivery(tx, where, row, attempt=row[8] + 1)
+    tx.execute(_ATTEMPT, (now, row[0]))
+    return delivery
+
+
+def _delivery(tx: Tx, where: Place, row: Sequence[Any], *, attempt: int) -> Delivery:
+    lane_seq, _, _, not_after, turn, piece, revision, payload, _, queued, op, part, parts, is_repeat = row[:14]
+    question, last_seq, language = row[14:17]
+    return Delivery(
+        id=id_of(turn, lane_seq),
+        conversation=where.id,
+        address=where.address,
+        turn=turn,
+        payload=orjson.loads(payload),
+        attempt=attempt,
+        queued=queued,
+        not_after=not_after,
+        op=Op(op),
+        part=part,
+        parts=parts,
+        language=language,
+        is_direct=where.is_direct,
+        quote=quote_of(question, part=part, is_direct=where.is_direct, is_overtaken=where.newest_seq > last_seq),
+        replaces=_replaced(tx, turn, piece, revision, part, parts) if op == "replace" else (),
+        is_repeat=bool(is_repeat),
+    )
+
+
+def _replaced(tx: Tx, turn: str, piece: str, revision: int, part: int, parts: int) -> tuple[str, ...]:
+    """What this part takes the place of; the last part also of what the new words need no part for any more."""
+    rows = tx.execute(SQL["shown_before"], (turn, piece, revision)).fetchall()
+    is_last = part == parts - 1
+    return tuple(id for n, shown in rows if n == part or (is_last and n > part) for id in orjson.loads(shown))
+
+
+def settle(tx: Tx, settlement: Settlement, notice: RenderedPiece | None, policy: Policy, now: Instant) -> bool:
+    where = place(tx, settlement.delivery.conversation)
+    if where is None:
+        return False
+    lane_seq, turn = parse_id(settlement.delivery.id)
+    if _store_outcome(tx, settlement, lane_seq, turn):
+        _record(tx, where, settlement, lane_seq, now)
+        if settlement.state is not DeliveryState.DELIVERED:
+            _consequences(tx, where, settlement, lane_seq)
+        if notice is not None:
+            post(tx, where.id, turn, notice, policy, now)
+        if settlement.moved_to:
+            address = settlement.delivery.address
+            move_chat(tx, address.source.key, address.chat, settlement.moved_to)
+            where = place(tx, where.id) or where
+    return bool(tx.execute(_HAS_QUEUED, (where.id,)).fetchone()[0])
+
+
+def _store_outcome(tx: Tx, settlement: Settlement, lane_seq: int, turn: str) -> bool:
+    """False when this attempt is not the one under way (any more)."""
+    state, shown = settlement.state, orjson.dumps(settlement.ids).decode()
+    key = (lane_seq, turn, settlement.delivery.attempt)
+    if state is DeliveryState.DELIVERED:
+        return tx.execute(_SETTLE_SHOWN, (shown, *key)).rowcount == 1
+    is_in_lane = state in _IN_LANE
+    values = (state.value, is_in_lane, not is_in_lane, settlement.reason, settlement.due, shown, settlement.repeat)
+    return tx.execute(SQL["settle_otherwise"], (*values, *key)).rowcount == 1
+
+
+def _record(tx: Tx, where: Place, settlement: Settlement, lane_seq: int, now: Instant) -> None:
+    row = (lane_seq, settlement.delivery.attempt, now, settlement.state.value, settlement.reason)
+    tx.late(_INSERT_ATTEMPT, row)
+    for id in settlement.ids:
+        tx.late(_INSERT_RECEIPT, (where.id, id, lane_seq))
+
+
+def _consequences(tx: Tx, where: Place, settlement: Settlement, lane_seq: int) -> None:
+    state, reason = settlement.state, settlement.reason
+    turn, piece, revision, part = tx.execute(SQL["place_in_piece"], (lane_seq,)).fetchone()
+    if settlement.blocked:
+        tx.execute(SQL["bury_lane"], (reason, where.id))
+    if settlement.bury_rest:
+        tx.execute(SQL["follow_parts"], ("dead", reason, turn, piece, revision, part))
+    if state is DeliveryState.WAITING_FOR_USER:
+        tx.execute(SQL["follow_parts"], (state.value, reason, turn, piece, revision, part))
+        where.waits_for_user = True
+
+
+# ---------------------------------------------------------------------------------------------- lanes
+
+
+def lanes(tx: Tx) -> list[tuple[str, Source]]:
+    return [(conversation, Source(kind, account)) for conversation, kind, account in tx.execute(SQL["lanes"])]
+
+
+def begun(tx: Tx) -> list[Delivery]:
+    rows = tx.execute(SQL["attempting"]).fetchall()
+    found = [(place(tx, row[17]), row) for row in rows]
+    return [_delivery(tx, where, row, attempt=row[8]) for where, row in found if where is not None]
+
+
+def again(tx: Tx, conversation: str, policy: Policy, now: Instant) -> int:
+    where = place(tx, conversation)
+    row = tx.execute(SQL["newest_unknown"], (where.id,)).fetchone() if where else None
+    if where is None or row is None:
+        return 0
+    return tx.execute(SQL["queue_unknown"], (now, now + policy.max_age, row[0], where.id)).rowcount
+
+
+def retry(tx: Tx, delivery: str, policy: Policy, now: Instant) -> str | None:
+    row = tx.execute(SQL["retry"], (now, now + policy.max_age, *parse_id(delivery))).fetchone()
+    return row[0] if row else None
+
+
+def discard(tx: Tx, delivery: str) -> str | None:
+    row = tx.execute(SQL["discard"], parse_id(delivery)).fetchone()
+    return row[0] if row else None

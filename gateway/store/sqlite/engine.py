@@ -1,0 +1,206 @@
+"""The store over one SQLite file: every port of the core, each method one operation of the writer."""
+
+import asyncio
+import os
+import sqlite3
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TypeVar
+
+from core.clock import Clock, Instant, SystemClock
+from core.delivery import Delivery, RenderedPiece
+from core.envelope import Candidate, Moved, Unreadable
+from core.errors import ConfigurationError, StoreUnavailable
+from core.identity import Source
+from core.plugin import Cursor
+from core.store import Admission, Cancellation, DeskView, NotBefore, Observation, Ready, Settlement, Turn
+from gateway.store.rules import Policy
+from gateway.store.sqlite import admissions, deliveries, desk, retention, schema, state, turns
+from gateway.store.sqlite.holding import FileHold
+from gateway.store.sqlite.places import aliases
+from gateway.store.sqlite.writer import Tx, Writer
+
+T = TypeVar("T")
+
+STANDING_BY = "standing by: another process holds the database"
+
+
+class SqliteStore:
+    """Enter it, then `hold` it: until this process holds the file's lease every method raises StoreUnavailable."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        policy: Policy | None = None,
+        busy_timeout: float = 5.0,  # seconds an operation waits for a lock of another process
+        max_waiting: int = 20_000,  # operations waiting for the disk; past it StoreUnavailable at once
+        clock: Clock | None = None,
+    ) -> None:
+        self.path = path
+        self._policy, self._clock = policy or Policy(), clock or SystemClock()
+        self._busy_timeout, self._max_waiting = busy_timeout, max_waiting
+        self._hold = FileHold(path.with_name(f"{path.name}.lock"))
+        self._writer: Writer | None = None
+
+    async def __aenter__(self) -> Self:
+        """Prepare the folder; refuses a file that newer code has written, also when another process holds it."""
+        await asyncio.to_thread(_prepare, self.path)
+        return self
+
+    async def __aexit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def hold(self) -> None:
+        """Wait until this process holds the file, then open it and bring it to this code's schema."""
+        await self._hold.take()
+        try:
+            writer = Writer(self.path, busy_timeout=self._busy_timeout, max_waiting=self._max_waiting)
+            await writer.start()
+        except BaseException:
+            self._hold.release()
+            raise
+        self._writer = writer
+
+    async def close(self) -> None:
+        """Finish what waits, close the file, and let another process have it."""
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            await writer.close()
+        self._hold.release()
+
+    @property
+    def is_holder(self) -> bool:
+        return self._writer is not None
+
+    @property
+    def healthy(self) -> str | None:
+        """Why nothing can be written; None while it can."""
+        return self._writer.healthy if self._writer else STANDING_BY
+
+    @property
+    def waiting(self) -> int:
+        """Operations that wait for the disk."""
+        return self._writer.waiting if self._writer else 0
+
+    def _run(self, operation: Callable[[Tx], T]) -> "asyncio.Future[T]":
+        if self._writer is None:
+            raise StoreUnavailable(STANDING_BY)
+        return self._writer.run(operation)
+
+    # ------------------------------------------------------------------ admissions
+
+    async def admit(
+        self, source: Source, batch: Sequence[Candidate | Unreadable | Moved], cursor: Cursor | None = None
+    ) -> tuple[Admission, ...]:
+        policy, now = self._policy, self._clock.now()
+        return await self._run(lambda tx: admissions.admit(tx, source, batch, cursor, policy, now))
+
+    async def cursor(self, source: Source, name: str) -> str | None:
+        return await self._run(lambda tx: admissions.read_cursor(tx, source, name))
+
+    async def aliases(self, source: Source) -> dict[str, str]:
+        return await self._run(lambda tx: dict(aliases(tx, source.key)))
+
+    # ------------------------------------------------------------------ turns
+
+    async def begin(self, thread: str, now: Instant, *, limit: int = 1) -> Turn | None:
+        return await self._run(lambda tx: turns.begin(tx, thread, now, limit))
+
+    async def observe(self, observation: Observation, now: Instant) -> Turn | None:
+        return await self._run(lambda tx: turns.observe(tx, observation, self._policy, now))
+
+    async def ready(self) -> Sequence[Ready]:
+        return await self._run(turns.ready)
+
+    async def unfinished(self) -> Sequence[Turn]:
+        return await self._run(turns.unfinished)
+
+    async def want_cancel(
+        self, conversation: str, before: int, *, person: str | None, everything: bool, now: Instant
+    ) -> Cancellation:
+        return await self._run(lambda tx: desk.want_cancel(tx, conversation, before, person, everything))
+
+    async def renew(self, conversation: str, now: Instant) -> None:  # noqa: ARG002 - nor for this
+        await self._run(lambda tx: desk.renew(tx, conversation))
+
+    # ------------------------------------------------------------------ deliveries
+
+    async def claim(self, conversation: str, now: Instant) -> Delivery | NotBefore | None:
+        return await self._run(lambda tx: deliveries.claim(tx, conversation, now))
+
+    async def settle(self, settlement: Settlement, now: Instant, notice: RenderedPiece | None = None) -> bool:
+        return await self._run(lambda tx: deliveries.settle(tx, settlement, notice, self._policy, now))
+
+    async def lanes(self) -> Sequence[tuple[str, Source]]:
+        return await self._run(deliveries.lanes)
+
+    async def begun(self) -> Sequence[Delivery]:
+        return await self._run(deliveries.begun)
+
+    async def again(self, conversation: str, now: Instant) -> int:
+        return await self._run(lambda tx: deliveries.again(tx, conversation, self._policy, now))
+
+    async def post(self, conversation: str, turn: str, piece: RenderedPiece, now: Instant) -> bool:
+        return await self._run(lambda tx: deliveries.post(tx, conversation, turn, piece, self._policy, now))
+
+    async def retry(self, delivery: str, now: Instant) -> str | None:
+        """Queue an unknown, dead or rejected delivery once more; the conversation to wake, None when it is neither."""
+        return await self._run(lambda tx: deliveries.retry(tx, delivery, self._policy, now))
+
+    async def discard(self, delivery: str) -> str | None:
+        """Give up a delivery that was not shown; its conversation, None when it is under way, shown or not known."""
+        return await self._run(lambda tx: deliveries.discard(tx, delivery))
+
+    # ------------------------------------------------------------------ desk
+
+    async def view(self, conversation: str) -> DeskView:
+        return await self._run(lambda tx: desk.view(tx, conversation))
+
+    async def unknown_submission(self, conversation: str, now: Instant) -> Ready | None:  # noqa: ARG002
+        return await self._run(lambda tx: desk.unknown_submission(tx, conversation))
+
+    # ------------------------------------------------------------------ leases and plugin state
+
+    async def acquire(self, name: str, holder: str, ttl: float) -> int | None:
+        now = self._clock.now()
+        return await self._run(lambda tx: state.acquire(tx, name, holder, ttl, now))
+
+    async def release(self, name: str, holder: str) -> None:
+        await self._run(lambda tx: state.release(tx, name, holder))
+
+    async def read(self, account: str, name: str) -> tuple[str, int] | None:
+        return await self._run(lambda tx: state.read(tx, account, name))
+
+    async def write(self, account: str, name: str, value: str, *, version: int) -> bool:
+        return await self._run(lambda tx: state.write(tx, account, name, value, version))
+
+    # ------------------------------------------------------------------ retention
+
+    async def prune(self, now: Instant) -> int:
+        """Remove what is past its time, in small steps between other operations; how many rows went."""
+        removed, sweep = 0, retention.Sweep(self._policy, now)
+        while not sweep.is_done:
+            removed += await self._run(sweep.step)
+        return removed
+
+
+def _prepare(path: Path) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if path.exists() and path.stat().st_size:
+            uri = f"{path.absolute().as_uri()}?mode=ro"
+            db = sqlite3.connect(uri, uri=True)
+            try:
+                schema.check(db, path)
+            finally:
+                db.close()
+        elif not os.access(path.parent, os.W_OK):
+            raise PermissionError(f"{path.parent} is not writable")
+    except OSError as error:
+        raise ConfigurationError(f"the database {path} cannot be opened: {error}", setting="gateway.store") from error
+    except sqlite3.OperationalError:
+        return  # locked or damaged just now: opening it for writing says which

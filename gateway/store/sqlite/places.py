@@ -1,0 +1,105 @@
+"""Conversations as the writer knows them: from memory, else from their rows, always the one that is valid now."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from core.identity import Source
+from core.router import ThreadFact
+from gateway.store.sqlite.memory import Place
+from gateway.store.sqlite.queries import load
+from gateway.store.sqlite.writer import Tx
+
+SQL = load("places.sql")
+
+
+def place_at(tx: Tx, source: str, chat: str, topic: str) -> Place | None:
+    found = tx.memory.places.by_key.get((source, chat, topic))
+    if found is not None:
+        return found
+    row = tx.execute(SQL["place_at"], (source, chat, topic)).fetchone()
+    return _from_row(tx, row) if row else None
+
+
+def place(tx: Tx, conversation: str) -> Place | None:
+    """The conversation, or the one that took its place; None for an id that is not known."""
+    found = tx.memory.places.by_id.get(conversation)
+    if found is not None:
+        return found
+    row = tx.execute(SQL["place"], (conversation,)).fetchone()
+    return _from_row(tx, row) if row else None
+
+
+def _from_row(tx: Tx, row: Sequence[Any]) -> Place:
+    (id, kind, account, chat, topic, owner, session, agent, generation, is_direct, merged_into) = row
+    if merged_into and (taken_over := place(tx, merged_into)) is not None:
+        return taken_over
+    return tx.memory.places.keep(
+        Place(
+            id=id,
+            source=Source(kind, account),
+            chat=chat,
+            topic=topic,
+            owner=owner,
+            session=session,
+            agent=agent,
+            generation=generation,
+            is_direct=bool(is_direct),
+            waits_for_user=bool(tx.execute(SQL["waits_for_user"], (id,)).fetchone()[0]),
+            newest_seq=tx.execute(SQL["newest_here"], (id,)).fetchone()[0],
+        )
+    )
+
+
+def aliases(tx: Tx, source: str) -> dict[str, str]:
+    """Old chat id to present chat id."""
+    known = tx.memory.aliases.get(source)
+    if known is None:
+        known = tx.memory.aliases[source] = dict(tx.execute(SQL["aliases"], (source,)).fetchall())
+    return known
+
+
+def active_threads(tx: Tx, where: Place) -> dict[str, ThreadFact]:
+    """The conversation's active threads, oldest first; whoever changes one changes it here too, or forgets them."""
+    if where.active is None:
+        tx.flush()
+        rows = tx.execute(SQL["active_threads"], (where.id,)).fetchall()
+        front = max((n for n, row in enumerate(rows) if row[2]), default=-1)
+        where.active = {id: ThreadFact(id, state, n == front, asks) for n, (id, state, _, asks) in enumerate(rows)}
+    return where.active
+
+
+def leave_foreground(tx: Tx, where: Place) -> None:
+    """No thread is the foreground until the next one starts."""
+    if any(fact.is_foreground for fact in active_threads(tx, where).values()):
+        tx.flush()
+        tx.execute(SQL["leave_foreground"], (where.id,))
+        where.active = None
+
+
+def move_chat(tx: Tx, source: str, old: str, new: str) -> None:
+    """The chat has a new id: its conversations, and all that points to them, are found under that one from now on.
+
+    Where the new id is known already (it wrote before the move was announced), the old conversation is merged into it
+    topic by topic, and its id leads there.
+    """
+    if old == new:
+        return
+    tx.flush()
+    for conversation, topic in tx.execute(SQL["conversations_of_chat"], (source, old)).fetchall():
+        taken = tx.execute(SQL["place_at"], (source, new, topic)).fetchone()
+        if taken is None:
+            tx.execute(SQL["move_conversation"], (new, conversation))
+        else:
+            _merge(tx, conversation, taken[0])
+    tx.execute(SQL["drop_alias"], (source, new))
+    tx.execute(SQL["lead_aliases_on"], (new, source, old))
+    tx.execute(SQL["put_alias"], (source, old, new))
+    tx.memory.forget_places()
+
+
+def _merge(tx: Tx, old: str, new: str) -> None:
+    values = {"old": old, "new": new}
+    for step in ("threads", "envelopes", "turns", "deliveries", "receipts", "contexts"):
+        tx.execute(SQL[f"merge_{step}"], values)
+    tx.execute(SQL["drop_merged_session"], values)
+    tx.execute(SQL["merge_conversation"], values)

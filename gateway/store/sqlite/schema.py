@@ -1,0 +1,71 @@
+"""The versions of the schema, in order, forward only; a file that newer code has written is refused.
+
+A migration expands first and contracts in a later version, so that the code of `oldest_code` still runs on it.
+"""
+
+import sqlite3
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.errors import ConfigurationError
+from gateway.store.sqlite.queries import FOLDER
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    number: int
+    file: str
+    changed: str
+    oldest_code: int  # the schema version that code must know at least, to run on this one
+
+
+VERSIONS = (Version(1, "0001_first.sql", "the line from an update to what was shown of its answer", oldest_code=1),)
+CODE = VERSIONS[-1].number
+
+_VERSION_TABLE = """CREATE TABLE IF NOT EXISTS schema_version (
+    version INTEGER PRIMARY KEY, oldest_code INTEGER NOT NULL, changed TEXT NOT NULL, applied REAL NOT NULL)"""
+
+
+def check(db: sqlite3.Connection, path: Path) -> int:
+    """The file's version, 0 for a new one. Raises ConfigurationError when this code is too old for it."""
+    if not db.execute("SELECT count(*) FROM sqlite_master WHERE name = 'schema_version'").fetchone()[0]:
+        return 0
+    version, oldest = db.execute("SELECT max(version), max(oldest_code) FROM schema_version").fetchone()
+    if (oldest or 0) > CODE:
+        raise ConfigurationError(
+            f"{path} has schema {version}, which needs a newer Frontdesk (this one knows schema {CODE}); "
+            "run the version that wrote it, or restore a backup from before the upgrade",
+            setting="gateway.store",
+        )
+    return int(version or 0)
+
+
+def migrate(db: sqlite3.Connection, path: Path) -> None:
+    """Bring the file to this code's schema, each version in a transaction of its own."""
+    present = check(db, path)
+    for version in VERSIONS[present:]:
+        script = (FOLDER / "migrations" / version.file).read_text("utf-8")
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            db.execute(_VERSION_TABLE)
+            for statement in statements(script):
+                db.execute(statement)
+            row = (version.number, version.oldest_code, version.changed, time.time())
+            db.execute("INSERT INTO schema_version VALUES (?, ?, ?, ?)", row)
+            db.execute("COMMIT")
+        except BaseException:
+            if db.in_transaction:
+                db.execute("ROLLBACK")
+            raise
+
+
+def statements(script: str) -> list[str]:
+    """A script's statements one by one: executescript would commit between them."""
+    found, statement = [], ""
+    for line in script.splitlines():
+        statement += line.split("--")[0].rstrip() + "\n"
+        if sqlite3.complete_statement(statement):
+            found.append(statement.strip())
+            statement = ""
+    return [statement for statement in found if statement != ";"]

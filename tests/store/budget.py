@@ -1,0 +1,120 @@
+"""What a message costs the writer, step by step: `python -m tests.store.budget [messages] [batch]`.
+
+Prints microseconds of the writer thread's own CPU for each operation, in batches as the gateway makes them under load.
+The budget: about 40 for an admission, 150 for the whole line.
+"""
+
+import asyncio
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from core.agent import Road, TaskState
+from core.delivery import Delivery, DeliveryState, RenderedPiece
+from core.envelope import Candidate, Inbound
+from core.identity import Source
+from core.ids import new_id
+from core.parts import Text
+from core.store import (
+    Admitted,
+    InboxRecord,
+    Observation,
+    RemoteTask,
+    Settlement,
+    SubmissionState,
+    Turn,
+    TurnEnd,
+    TurnState,
+)
+from gateway.store.sqlite import SqliteStore
+
+SOURCE = Source("telegram", "bench")
+
+
+def candidate(n: int, chats: int) -> Candidate:
+    chat = str(n % chats)
+    inbound = Inbound(
+        keys=(f"u:{n}", f"m:{chat}:{n}"),
+        external_id=str(n),
+        chat=chat,
+        sender=chat,
+        parts=(Text("x" * 600),),
+        raw=b"x" * 970,
+        message_id=str(n),
+    )
+    return Candidate(new_id(), SOURCE, f"bench:{chat}", inbound, time.time(), "echo", "en")
+
+
+def answered(turn: Turn) -> Observation:
+    task = RemoteTask(f"t-{turn.id}", f"c-{turn.conversation}", TaskState.COMPLETED, heard=time.time())
+    return Observation(
+        turn=turn,
+        submission=SubmissionState.SUBMITTED,
+        task=task,
+        records=(InboxRecord(Road.ANSWER, "task", "x" * 600),),
+        context_id=task.context_id,
+        pieces=(RenderedPiece("artifact:1", "x" * 600, ({"text": "x" * 600, "parse_mode": "HTML"},)),),
+        end=TurnEnd(TurnState.COMPLETED),
+    )
+
+
+async def timed(
+    store: SqliteStore, name: str, batch: int, calls: Sequence[Callable[[], Awaitable[Any]]]
+) -> tuple[list[Any], float]:
+    spent = await store._run(lambda tx: time.thread_time())
+    started = time.perf_counter()
+    results: list[Any] = []
+    for start in range(0, len(calls), batch):
+        results += await asyncio.gather(*[call() for call in calls[start : start + batch]])
+    seconds = time.perf_counter() - started
+    cost = (await store._run(lambda tx: time.thread_time()) - spent) / len(calls) * 1e6
+    print(f"{name:8} {cost:6.1f} us of the writer, {len(calls) / seconds:8.0f}/s")
+    return results, cost
+
+
+async def measure(messages: int, batch: int) -> float:
+    with tempfile.TemporaryDirectory() as folder:
+        async with SqliteStore(Path(folder) / "budget.db") as store:
+            await store.hold()
+            total = 0.0
+            for name in ("first", "again"):
+                print(f"-- {name} messages of {messages // 4} conversations" if name == "first" else "-- known ones")
+                offset = 0 if name == "first" else messages
+                total = await line(store, range(offset, offset + messages), messages // 4, batch)
+    return total
+
+
+async def line(store: SqliteStore, numbers: range, chats: int, batch: int) -> float:
+    now = time.time
+    messages = [candidate(n, chats) for n in numbers]
+    admit = [lambda m=message: store.admit(SOURCE, (m,)) for message in messages]
+    admitted, a = await timed(store, "admit", batch, admit)
+    firsts: list[Admitted] = [admission for (admission,) in admitted]
+    costs = [a]
+    threads = list(dict.fromkeys(first.thread for first in firsts))
+    turns, cost = await timed(
+        store, "begin", batch, [lambda t=thread: store.begin(t, now(), limit=20) for thread in threads]
+    )
+    costs.append(cost)
+    _, cost = await timed(store, "observe", batch, [lambda t=turn: store.observe(answered(t), now()) for turn in turns])
+    costs.append(cost)
+    lanes = [turn.conversation for turn in turns]
+    claimed, cost = await timed(store, "claim", batch, [lambda c=lane: store.claim(c, now()) for lane in lanes])
+    costs.append(cost)
+    deliveries: list[Delivery] = claimed
+    settled = [
+        lambda n=n, d=d: store.settle(Settlement(d, DeliveryState.DELIVERED, ids=(f"s{numbers[0]}.{n}",)), now())
+        for n, d in enumerate(deliveries)
+    ]
+    _, cost = await timed(store, "settle", batch, settled)
+    costs.append(cost)
+    print(f"line     {sum(costs):6.1f} us")
+    return sum(costs)
+
+
+if __name__ == "__main__":
+    arguments = [int(argument) for argument in sys.argv[1:]]
+    asyncio.run(measure(*(arguments + [4000, 30][len(arguments) :])))
