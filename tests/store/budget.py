@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -61,16 +62,20 @@ def answered(turn: Turn) -> Observation:
     )
 
 
+def _spent(_tx: object) -> float:
+    return time.thread_time()
+
+
 async def timed(
     store: SqliteStore, name: str, batch: int, calls: Sequence[Callable[[], Awaitable[Any]]]
 ) -> tuple[list[Any], float]:
-    spent = await store._run(lambda tx: time.thread_time())
+    spent = await store._run(_spent)
     started = time.perf_counter()
     results: list[Any] = []
     for start in range(0, len(calls), batch):
         results += await asyncio.gather(*[call() for call in calls[start : start + batch]])
     seconds = time.perf_counter() - started
-    cost = (await store._run(lambda tx: time.thread_time()) - spent) / len(calls) * 1e6
+    cost = (await store._run(_spent) - spent) / len(calls) * 1e6
     print(f"{name:8} {cost:6.1f} us of the writer, {len(calls) / seconds:8.0f}/s")
     return results, cost
 
@@ -90,24 +95,24 @@ async def measure(messages: int, batch: int) -> float:
 async def line(store: SqliteStore, numbers: range, chats: int, batch: int) -> float:
     now = time.time
     messages = [candidate(n, chats) for n in numbers]
-    admit = [lambda m=message: store.admit(SOURCE, (m,)) for message in messages]
+    admit = [partial(store.admit, SOURCE, (message,)) for message in messages]
     admitted, a = await timed(store, "admit", batch, admit)
     firsts: list[Admitted] = [admission for (admission,) in admitted]
     costs = [a]
     threads = list(dict.fromkeys(first.thread for first in firsts))
     turns, cost = await timed(
-        store, "begin", batch, [lambda t=thread: store.begin(t, now(), limit=20) for thread in threads]
+        store, "begin", batch, [partial(store.begin, thread, now(), limit=20) for thread in threads]
     )
     costs.append(cost)
-    _, cost = await timed(store, "observe", batch, [lambda t=turn: store.observe(answered(t), now()) for turn in turns])
+    _, cost = await timed(store, "observe", batch, [partial(store.observe, answered(turn), now()) for turn in turns])
     costs.append(cost)
     lanes = [turn.conversation for turn in turns]
-    claimed, cost = await timed(store, "claim", batch, [lambda c=lane: store.claim(c, now()) for lane in lanes])
+    claimed, cost = await timed(store, "claim", batch, [partial(store.claim, lane, now()) for lane in lanes])
     costs.append(cost)
     deliveries: list[Delivery] = claimed
     settled = [
-        lambda n=n, d=d: store.settle(Settlement(d, DeliveryState.DELIVERED, ids=(f"s{numbers[0]}.{n}",)), now())
-        for n, d in enumerate(deliveries)
+        partial(store.settle, Settlement(delivery, DeliveryState.DELIVERED, ids=(f"s{numbers[0]}.{n}",)), now())
+        for n, delivery in enumerate(deliveries)
     ]
     _, cost = await timed(store, "settle", batch, settled)
     costs.append(cost)

@@ -10,32 +10,35 @@ from dataclasses import dataclass
 import orjson
 
 from core.clock import Instant
-from core.envelope import Candidate, ContextScope, Moved, Unreadable
-from core.identity import Source
+from core.envelope import Candidate, ContextScope, Envelope, Moved, Unreadable
+from core.identity import Person, Source
 from core.ids import new_id
 from core.parts import Part, Text, part_to_json
 from core.plugin import Cursor
 from core.router import AskWhich, Join, ThreadFact, pick_thread
 from core.store import Admission, Admitted, AlreadySeen, NotAdmitted
 from gateway.store.rules import Policy
-from gateway.store.sqlite.memory import Known, Place
+from gateway.store.sqlite.memory import Place, Queue
+from gateway.store.sqlite.names import name, number
 from gateway.store.sqlite.places import active_threads, aliases, leave_foreground, move_chat, place_at
 from gateway.store.sqlite.queries import load
 from gateway.store.sqlite.writer import Tx
 
 SQL = load("admissions.sql")
-_CLAIM_KEY, _INSERT_RAW, _INSERT_ENVELOPE = SQL["claim_key"], SQL["insert_raw"], SQL["insert_envelope"]
-_CLAIM_TWO_KEYS, _INSERT_THREAD = SQL["claim_two_keys"], SQL["insert_thread"]
+_CLAIM_KEY, _CLAIM_TWO_KEYS, _INSERT_RAW = SQL["claim_key"], SQL["claim_two_keys"], SQL["insert_raw"]
+_INSERT_THREAD, _INSERT_ENVELOPE = SQL["insert_thread"], SQL["insert_envelope"]
+_NOTIFY = ContextScope.NOTIFY
 
 
-@dataclass(frozen=True, slots=True)
-class _Target:
-    """Where an envelope goes: a thread and a state, and the command it carries then."""
+@dataclass(slots=True)
+class _Refusal:
+    """What is stored of a member that is no message: its raw row and its keys."""
 
-    thread: str
-    state: str  # queued, history
-    command: str = ""
-    is_desk: bool = False
+    keys: Sequence[str]
+    external_id: str
+    raw: bytes
+    outcome: str
+    error: str = ""
 
 
 def admit(
@@ -58,37 +61,27 @@ def read_cursor(tx: Tx, source: Source, name: str) -> str | None:
 
 
 def _admit_one(tx: Tx, source: Source, item: Candidate | Unreadable | Moved, policy: Policy, now: Instant) -> Admission:
-    if isinstance(item, Candidate):
-        if item.refusal:
-            inbound = item.inbound
-            return _set_aside(tx, source, inbound.keys, inbound.external_id, inbound.raw, item.refusal, "", policy, now)
-        return _admit_message(tx, source, item, policy, now)
-    if isinstance(item, Unreadable):
-        outcome = "unreadable"
-        return _set_aside(tx, source, item.keys, item.external_id, item.raw, outcome, item.error, policy, now)
-    admission = _set_aside(tx, source, item.keys, item.external_id, item.raw, "moved", "", policy, now)
-    if isinstance(admission, NotAdmitted):
+    match item:
+        case Candidate(refusal="") as candidate:
+            return _admit_message(tx, source, candidate, policy, now)
+        case Candidate(inbound=inbound, refusal=refusal):
+            outside = _Refusal(inbound.keys, inbound.external_id, inbound.raw, refusal)
+        case Unreadable(keys, external_id, raw, error):
+            outside = _Refusal(keys, external_id, raw, "unreadable", error)
+        case Moved(keys, external_id, raw):
+            outside = _Refusal(keys, external_id, raw, "moved")
+    admission = _set_aside(tx, source, outside, policy, now)
+    if isinstance(item, Moved) and isinstance(admission, NotAdmitted):
         move_chat(tx, source.key, item.chat, item.new_chat)
     return admission
 
 
-def _set_aside(
-    tx: Tx,
-    source: Source,
-    keys: Sequence[str],
-    external_id: str,
-    raw: bytes,
-    outcome: str,
-    error: str,
-    policy: Policy,
-    now: Instant,
-) -> Admission:
-    """Only the raw row and the keys: what is refused, cannot be read, or says something about the chat itself."""
-    seen = _first_seen(tx, source.key, keys, "", policy, now)
+def _set_aside(tx: Tx, source: Source, item: _Refusal, policy: Policy, now: Instant) -> Admission:
+    seen = _first_seen(tx, source.key, item.keys, "", policy, now)
     if seen is not None:
         return AlreadySeen(seen)
-    _keep_raw(tx, source, external_id, raw, outcome, error, now)
-    return NotAdmitted(outcome)
+    _keep_raw(tx, source, item.external_id, item.raw, item.outcome, item.error, now)
+    return NotAdmitted(item.outcome)
 
 
 def _first_seen(tx: Tx, source: str, keys: Sequence[str], envelope: str, policy: Policy, now: Instant) -> str | None:
@@ -98,10 +91,8 @@ def _first_seen(tx: Tx, source: str, keys: Sequence[str], envelope: str, policy:
         return None
     rows = [tx.execute(SQL["key"], (source, key)).fetchone() for key in keys]
     known = [first for first, until in rows if until > now and (first, until) != (envelope, expires)]
-    if not known and any(until <= now for _, until in rows):
-        seen = None  # remembered longer than promised: it counts as forgotten
-    else:
-        seen = max(known, default="")
+    has_lapsed = any(until <= now for _, until in rows)  # remembered longer than promised counts as forgotten
+    seen = None if has_lapsed and not known else max(known, default="")
     # A repeat keeps the keys alive: senders that still repeat have not forgotten.
     for key in keys:
         tx.execute(SQL["point_key"], (envelope if seen is None else seen, expires, source, key))
@@ -112,7 +103,7 @@ def _claim(tx: Tx, source: str, keys: Sequence[str], envelope: str, expires: Ins
     """How many of the keys were new."""
     if len(keys) == 2:
         return tx.execute(_CLAIM_TWO_KEYS, (source, keys[0], envelope, expires, keys[1])).rowcount
-    return sum(tx.execute(_CLAIM_KEY, (source, key, envelope, expires)).rowcount for key in keys)
+    return sum([tx.execute(_CLAIM_KEY, (source, key, envelope, expires)).rowcount for key in keys])
 
 
 def _keep_raw(tx: Tx, source: Source, external_id: str, raw: bytes, outcome: str, error: str, received: Instant) -> int:
@@ -132,10 +123,11 @@ def _admit_message(tx: Tx, source: Source, item: Candidate, policy: Policy, now:
     place = _place(tx, source, item, now)
     person = _person(tx, source, item)
     seq = place.newest_seq = _next_seq(tx)
-    target = _target(tx, place, person, item, seq)
     if place.waits_for_user:
         place.waits_for_user = False
         tx.execute(SQL["queue_waiting_for_user"], (now, now + policy.max_age, place.id))
+    thread, command = _thread(tx, place, person, item, seq)
+    is_desk = bool(command) and thread != ""
     raw = _keep_raw(tx, source, inbound.external_id, inbound.raw, "admitted", "", item.received)
     tx.late(
         _INSERT_ENVELOPE,
@@ -145,11 +137,11 @@ def _admit_message(tx: Tx, source: Source, item: Candidate, policy: Policy, now:
             place.session,
             place.id,
             place.owner,
-            target.thread,
-            target.state,
+            number(thread),
+            "queued" if thread else "history",
             person.id,
-            item.scope.value,
-            target.command,
+            item.scope._value_,
+            command,
             encode_parts(inbound.parts),
             inbound.external_id,
             inbound.message_id,
@@ -159,7 +151,9 @@ def _admit_message(tx: Tx, source: Source, item: Candidate, policy: Policy, now:
             raw,
         ),
     )
-    return Admitted(item.envelope_id, place.owner, place.id, target.thread, target.is_desk)
+    if thread:
+        _remember(tx, place, thread, is_desk, _envelope(item, seq, person, command))
+    return Admitted(item.envelope_id, place.owner, place.id, thread, is_desk)
 
 
 def _next_seq(tx: Tx) -> int:
@@ -176,25 +170,50 @@ def encode_parts(parts: Sequence[Part]) -> str:
     return orjson.dumps([part_to_json(part) for part in parts]).decode()
 
 
+def _envelope(item: Candidate, seq: int, person: Person, command: str) -> Envelope:
+    inbound = item.inbound
+    return Envelope(
+        id=item.envelope_id,
+        seq=seq,
+        person=person,
+        parts=inbound.parts,
+        external_id=inbound.external_id,
+        message_id=inbound.message_id,
+        command=command,
+        is_forward=inbound.is_forward,
+        received=item.received,
+    )
+
+
+def _remember(tx: Tx, place: Place, thread: str, is_desk: bool, envelope: Envelope) -> None:
+    """Keep it for the turn that takes it, where its thread is remembered or begins with it."""
+    queue = tx.memory.queues.get(thread)
+    if queue is not None:
+        queue.envelopes.append(envelope)
+    elif number(thread) == envelope.seq:
+        tx.memory.queues.keep(thread, Queue(place, place.agent, is_desk, [envelope]))
+
+
 # ---------------------------------------------------------------------------------------------- who and where
 
 
 def _place(tx: Tx, source: Source, item: Candidate, now: Instant) -> Place:
     inbound = item.inbound
     chat = aliases(tx, source.key).get(inbound.chat, inbound.chat)
-    place = place_at(tx, source.key, chat, inbound.topic)
-    if place is not None:
-        return place
+    return place_at(tx, source.key, chat, inbound.topic) or _new_place(tx, source, chat, item, now)
+
+
+def _new_place(tx: Tx, source: Source, chat: str, item: Candidate, now: Instant) -> Place:
     place = Place(
         id=new_id(),
         source=source,
         chat=chat,
-        topic=inbound.topic,
+        topic=item.inbound.topic,
         owner=item.owner,
         session=new_id(),
         agent=item.agent,
         generation=1,
-        is_direct=inbound.is_direct,
+        is_direct=item.inbound.is_direct,
         waits_for_user=False,
         newest_seq=0,
         active={},
@@ -207,20 +226,20 @@ def _place(tx: Tx, source: Source, item: Candidate, now: Instant) -> Place:
     return tx.memory.places.keep(place)
 
 
-def _person(tx: Tx, source: Source, item: Candidate) -> Known:
+def _person(tx: Tx, source: Source, item: Candidate) -> Person:
     key = (source.key, item.inbound.sender)
     known = tx.memory.people.get(key)
     if known is None:
         row = tx.execute(SQL["person"], key).fetchone()
-        known = tx.memory.people.keep(key, Known(*row) if row else _new_person(tx, key, item))
+        known = tx.memory.people.keep(key, Person(*row) if row else _new_person(tx, key, item))
     if known.language != item.language:
         tx.execute(SQL["update_language"], (item.language, known.id))
-        known = tx.memory.people.keep(key, Known(known.id, known.owner, item.language))
+        known = tx.memory.people.keep(key, Person(known.id, known.owner, item.language))
     return known
 
 
-def _new_person(tx: Tx, key: tuple[str, str], item: Candidate) -> Known:
-    known = Known(new_id(), item.owner, item.language)
+def _new_person(tx: Tx, key: tuple[str, str], item: Candidate) -> Person:
+    known = Person(new_id(), item.owner, item.language)
     tx.execute(SQL["insert_person"], (known.id, known.owner, known.language))
     tx.execute(SQL["insert_identity"], (*key, known.id))
     return known
@@ -229,19 +248,22 @@ def _new_person(tx: Tx, key: tuple[str, str], item: Candidate) -> Known:
 # ---------------------------------------------------------------------------------------------- which thread
 
 
-def _target(tx: Tx, place: Place, person: Known, item: Candidate, seq: int) -> _Target:
-    if item.scope is ContextScope.NOTIFY:
-        return _Target("", "history", item.command)
+def _thread(tx: Tx, place: Place, person: Person, item: Candidate, seq: int) -> tuple[str, str]:
+    """The thread, "" for history only, and the command the envelope carries for the desk."""
+    if item.scope is _NOTIFY:
+        return "", item.command
     if item.command:
-        return _desk(tx, place, item.command, seq)
+        return _start(tx, place, item, seq, is_desk=True), item.command
     replied = _replied(tx, place.id, item.inbound.reply_to) if item.inbound.reply_to else ""
     match pick_thread(person.id, replied, tuple(active_threads(tx, place).values())):
         case Join(thread):
-            return _join(tx, place, thread)
+            _join(tx, place, thread)
+            return thread, ""
         case AskWhich():
-            return _desk(tx, place, "which", seq)
+            return _start(tx, place, item, seq, is_desk=True), "which"
         case _:
-            return _Target(_start_thread(tx, place, item.agent, seq), "queued")
+            leave_foreground(tx, place)
+            return _start(tx, place, item, seq, is_desk=False), ""
 
 
 def _replied(tx: Tx, conversation: str, message_id: str) -> str:
@@ -251,28 +273,23 @@ def _replied(tx: Tx, conversation: str, message_id: str) -> str:
     return row[0] if row else ""
 
 
-def _join(tx: Tx, place: Place, thread: str) -> _Target:
+def _join(tx: Tx, place: Place, thread: str) -> None:
     fact = active_threads(tx, place).get(thread)
     if fact is None or fact.state == "waiting":
         tx.flush()
-        tx.execute(SQL["queue_thread"], (thread,))
+        tx.execute(SQL["queue_thread"], (number(thread),))
+        tx.memory.queues.pop(thread, None)
         place.active = None
-    return _Target(thread, "queued")
 
 
-def _desk(tx: Tx, place: Place, command: str, seq: int) -> _Target:
-    thread = new_id()
-    tx.late(_INSERT_THREAD, (thread, place.session, place.id, place.owner, place.agent, 1, 0, seq))
-    return _Target(thread, "queued", command, is_desk=True)
-
-
-def _start_thread(tx: Tx, place: Place, agent: str, seq: int) -> str:
-    """A new thread, which becomes the foreground; the session follows its account's route."""
-    leave_foreground(tx, place)
-    thread = new_id()
-    tx.late(_INSERT_THREAD, (thread, place.session, place.id, place.owner, agent, 0, 1, seq))
-    active_threads(tx, place)[thread] = ThreadFact(thread, "queued", is_foreground=True)
-    if place.agent != agent:
-        tx.execute(SQL["update_agent"], (agent, place.session))
-        place.agent = agent
+def _start(tx: Tx, place: Place, item: Candidate, seq: int, *, is_desk: bool) -> str:
+    """A new thread, the foreground unless it is the desk's; the session follows its account's route."""
+    if place.agent != item.agent:
+        tx.execute(SQL["update_agent"], (item.agent, place.session))
+        place.agent = item.agent
+    thread = name(item.envelope_id, seq)
+    row = (seq, thread, place.session, place.id, place.owner, place.agent, is_desk, not is_desk)
+    tx.late(_INSERT_THREAD, row)
+    if not is_desk:
+        active_threads(tx, place)[thread] = ThreadFact(thread, "queued", is_foreground=True)
     return thread

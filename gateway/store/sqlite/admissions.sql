@@ -49,24 +49,23 @@ UPDATE session SET agent = ? WHERE id = ?;
 
 -- name: thread_shown
 -- The thread of a message that was shown here; a notice of the desk leads nowhere.
-SELECT t.id FROM receipt r JOIN delivery d ON d.lane_seq = r.delivery JOIN turn n ON n.id = d.turn
-    JOIN thread t ON t.id = n.thread
+SELECT t.id FROM receipt r JOIN delivery d ON d.lane_seq = r.delivery JOIN turn n ON n.n = d.turn
+    JOIN thread t ON t.n = n.thread
 WHERE r.conversation = ? AND r.vendor_message_id = ? AND t.is_desk = 0;
 
 -- name: thread_written
 -- The thread of a message that a person wrote here, the newest where an edit bears the same id.
-SELECT t.id FROM envelope e JOIN thread t ON t.id = e.thread
-WHERE e.conversation = ? AND e.message_id = ? AND t.is_desk = 0
-ORDER BY e.seq DESC LIMIT 1;
+SELECT t.id FROM envelope e JOIN thread t ON t.n = e.thread
+WHERE e.conversation = ? AND e.message_id = ? AND t.is_desk = 0 ORDER BY e.seq DESC LIMIT 1;
 
 -- name: insert_thread
-INSERT INTO thread (id, session, conversation, owner, agent, state, is_desk, is_foreground, opened)
-VALUES (?, ?, ?, ?, ?, 'queued', ?, ?, ?);
+INSERT INTO thread (n, id, session, conversation, owner, agent, state, is_desk, is_foreground)
+VALUES (?, ?, ?, ?, ?, ?, 'queued', ?, ?);
 
 -- name: queue_thread
 -- A message joined: unless a turn of the thread is at work (or waits on its remote task), there is one to begin.
 UPDATE thread SET state = 'queued', is_active = 1, wake_kind = '', wake_key = ''
-WHERE id = ? AND state NOT IN ('queued', 'running') AND NOT (state = 'waiting' AND wake_kind = 'task');
+WHERE n = ? AND state NOT IN ('queued', 'running') AND NOT (state = 'waiting' AND wake_kind = 'task');
 
 -- name: insert_envelope
 INSERT INTO envelope (seq, id, session, conversation, owner, thread, state, person, context_scope, command, parts,

@@ -16,67 +16,61 @@ from core.identity import Source
 from core.store import NotBefore, Settlement
 from gateway.store.rules import TOO_OLD, Policy, quote_of
 from gateway.store.sqlite.memory import Place
+from gateway.store.sqlite.names import delivery_name, number, turn_of
 from gateway.store.sqlite.places import move_chat, place
 from gateway.store.sqlite.queries import load
 from gateway.store.sqlite.writer import Tx
 
 SQL = load("deliveries.sql")
-_INSERT_PIECE, _INSERT_DELIVERY = SQL["insert_piece"], SQL["insert_delivery"]
-_HEAD, _ATTEMPT, _HAS_QUEUED = SQL["head"], SQL["attempt"], SQL["has_queued"]
+_INSERT_DELIVERY, _HEAD, _ATTEMPT, _HAS_QUEUED = (
+    SQL["insert_delivery"],
+    SQL["head"],
+    SQL["attempt"],
+    SQL["has_queued"],
+)
 _SETTLE_SHOWN, _INSERT_ATTEMPT, _INSERT_RECEIPT = SQL["settle_shown"], SQL["insert_attempt"], SQL["insert_receipt"]
 _IN_LANE = frozenset({DeliveryState.QUEUED, DeliveryState.ATTEMPTING})
 
 
-def id_of(turn: str, lane_seq: int) -> str:
-    """The turn's id makes it unique everywhere, the place in the lane makes it found without an index."""
-    return f"{turn}-{lane_seq}"
-
-
-def parse_id(delivery: str) -> tuple[int, str]:
-    """Its lane_seq and turn; a lane_seq that no row has, for what is not an id."""
-    turn, _, lane_seq = delivery.rpartition("-")
-    return (int(lane_seq) if lane_seq.isascii() and lane_seq.isdigit() and len(lane_seq) < 19 else 0, turn)
-
-
 def enqueue(tx: Tx, where: Place, turn: str, piece: RenderedPiece, policy: Policy, now: Instant) -> None:
     """Queue the piece's parts at the lane's end; nothing when its words are those it has already."""
-    revision, op, digest = 1, Op.SHOW, blake2b(piece.text.encode(), digest_size=16).digest()
-    if tx.execute(_INSERT_PIECE, (turn, piece.key, 1, digest)).rowcount != 1:
-        newest, present = tx.execute(SQL["newest_piece"], (turn, piece.key)).fetchone()
-        if present == digest:
-            return
-        revision, op = newest + 1, _supersede(tx, turn, piece.key)
-        tx.execute(_INSERT_PIECE, (turn, piece.key, revision, digest))
+    n, digest = number(turn), blake2b(piece.text.encode(), digest_size=16).digest()
+    if not _insert(tx, where, n, piece, 1, Op.SHOW, digest, policy, now):
+        newest, present = tx.execute(SQL["newest_piece"], (n, piece.key)).fetchone()
+        if present != digest:
+            _insert(tx, where, n, piece, newest + 1, _supersede(tx, n, piece.key), digest, policy, now)
+
+
+def _insert(
+    tx: Tx,
+    where: Place,
+    turn: int,
+    piece: RenderedPiece,
+    revision: int,
+    op: Op,
+    digest: bytes,
+    policy: Policy,
+    now: Instant,
+) -> bool:
+    """False when the piece has this revision; its first part says so for all of them."""
     parts, not_after = len(piece.payloads), now + policy.max_age
+    fixed = (parts, revision, digest, op._value_)
     for part, payload in enumerate(piece.payloads):
         body = orjson.dumps(payload).decode()
-        tx.execute(
-            _INSERT_DELIVERY,
-            (
-                where.id,
-                where.owner,
-                turn,
-                piece.key,
-                part,
-                parts,
-                revision,
-                op.value,
-                body,
-                now,
-                now,
-                not_after,
-            ),
-        )
+        row = (where.id, where.owner, turn, piece.key, part, *fixed, body, now, now, not_after)
+        if tx.execute(_INSERT_DELIVERY, row).rowcount != 1:
+            return False
+    return True
 
 
-def _supersede(tx: Tx, turn: str, key: str) -> Op:
+def _supersede(tx: Tx, turn: int, key: str) -> Op:
     tx.execute(SQL["withdraw_queued"], (turn, key))
     return Op.REPLACE if tx.execute(SQL["may_be_shown"], (turn, key)).fetchone()[0] else Op.SHOW
 
 
 def post(tx: Tx, conversation: str, turn: str, piece: RenderedPiece, policy: Policy, now: Instant) -> bool:
     where = place(tx, conversation)
-    if where is None or tx.execute(SQL["has_piece"], (turn, piece.key)).fetchone()[0]:
+    if where is None or tx.execute(SQL["has_piece"], (number(turn), piece.key)).fetchone()[0]:
         return False
     enqueue(tx, where, turn, piece, policy, now)
     return True
@@ -103,19 +97,19 @@ def claim(tx: Tx, conversation: str, now: Instant) -> Delivery | NotBefore | Non
 
 
 def _attempt(tx: Tx, where: Place, row: Sequence[Any], now: Instant) -> Delivery:
-    delivery = _delivery(tx, where, row, attempt=row[8] + 1)
+    delivery = _delivery(tx, where, row, attempt=row[9] + 1)
     tx.execute(_ATTEMPT, (now, row[0]))
     return delivery
 
 
 def _delivery(tx: Tx, where: Place, row: Sequence[Any], *, attempt: int) -> Delivery:
-    lane_seq, _, _, not_after, turn, piece, revision, payload, _, queued, op, part, parts, is_repeat = row[:14]
-    question, last_seq, language = row[14:17]
+    lane_seq, _, _, not_after, name, turn, piece, revision, payload, _, queued, op, part, parts, is_repeat = row[:15]
+    question, last_seq, language = row[15:18]
     return Delivery(
-        id=id_of(turn, lane_seq),
+        id=delivery_name(name, lane_seq),
         conversation=where.id,
         address=where.address,
-        turn=turn,
+        turn=name,
         payload=orjson.loads(payload),
         attempt=attempt,
         queued=queued,
@@ -131,7 +125,7 @@ def _delivery(tx: Tx, where: Place, row: Sequence[Any], *, attempt: int) -> Deli
     )
 
 
-def _replaced(tx: Tx, turn: str, piece: str, revision: int, part: int, parts: int) -> tuple[str, ...]:
+def _replaced(tx: Tx, turn: int, piece: str, revision: int, part: int, parts: int) -> tuple[str, ...]:
     """What this part takes the place of; the last part also of what the new words need no part for any more."""
     rows = tx.execute(SQL["shown_before"], (turn, piece, revision)).fetchall()
     is_last = part == parts - 1
@@ -142,13 +136,13 @@ def settle(tx: Tx, settlement: Settlement, notice: RenderedPiece | None, policy:
     where = place(tx, settlement.delivery.conversation)
     if where is None:
         return False
-    lane_seq, turn = parse_id(settlement.delivery.id)
-    if _store_outcome(tx, settlement, lane_seq, turn):
+    lane_seq = number(settlement.delivery.id)
+    if _store_outcome(tx, settlement, lane_seq):
         _record(tx, where, settlement, lane_seq, now)
         if settlement.state is not DeliveryState.DELIVERED:
             _consequences(tx, where, settlement, lane_seq)
         if notice is not None:
-            post(tx, where.id, turn, notice, policy, now)
+            post(tx, where.id, settlement.delivery.turn, notice, policy, now)
         if settlement.moved_to:
             address = settlement.delivery.address
             move_chat(tx, address.source.key, address.chat, settlement.moved_to)
@@ -156,10 +150,10 @@ def settle(tx: Tx, settlement: Settlement, notice: RenderedPiece | None, policy:
     return bool(tx.execute(_HAS_QUEUED, (where.id,)).fetchone()[0])
 
 
-def _store_outcome(tx: Tx, settlement: Settlement, lane_seq: int, turn: str) -> bool:
+def _store_outcome(tx: Tx, settlement: Settlement, lane_seq: int) -> bool:
     """False when this attempt is not the one under way (any more)."""
     state, shown = settlement.state, orjson.dumps(settlement.ids).decode()
-    key = (lane_seq, turn, settlement.delivery.attempt)
+    key = (lane_seq, number(settlement.delivery.turn), settlement.delivery.attempt)
     if state is DeliveryState.DELIVERED:
         return tx.execute(_SETTLE_SHOWN, (shown, *key)).rowcount == 1
     is_in_lane = state in _IN_LANE
@@ -168,7 +162,7 @@ def _store_outcome(tx: Tx, settlement: Settlement, lane_seq: int, turn: str) -> 
 
 
 def _record(tx: Tx, where: Place, settlement: Settlement, lane_seq: int, now: Instant) -> None:
-    row = (lane_seq, settlement.delivery.attempt, now, settlement.state.value, settlement.reason)
+    row = (lane_seq, settlement.delivery.attempt, now, settlement.state._value_, settlement.reason)
     tx.late(_INSERT_ATTEMPT, row)
     for id in settlement.ids:
         tx.late(_INSERT_RECEIPT, (where.id, id, lane_seq))
@@ -195,8 +189,8 @@ def lanes(tx: Tx) -> list[tuple[str, Source]]:
 
 def begun(tx: Tx) -> list[Delivery]:
     rows = tx.execute(SQL["attempting"]).fetchall()
-    found = [(place(tx, row[17]), row) for row in rows]
-    return [_delivery(tx, where, row, attempt=row[8]) for where, row in found if where is not None]
+    found = [(place(tx, row[18]), row) for row in rows]
+    return [_delivery(tx, where, row, attempt=row[9]) for where, row in found if where is not None]
 
 
 def again(tx: Tx, conversation: str, policy: Policy, now: Instant) -> int:
@@ -208,10 +202,10 @@ def again(tx: Tx, conversation: str, policy: Policy, now: Instant) -> int:
 
 
 def retry(tx: Tx, delivery: str, policy: Policy, now: Instant) -> str | None:
-    row = tx.execute(SQL["retry"], (now, now + policy.max_age, *parse_id(delivery))).fetchone()
+    row = tx.execute(SQL["retry"], (now, now + policy.max_age, number(delivery), turn_of(delivery))).fetchone()
     return row[0] if row else None
 
 
 def discard(tx: Tx, delivery: str) -> str | None:
-    row = tx.execute(SQL["discard"], parse_id(delivery)).fetchone()
+    row = tx.execute(SQL["discard"], (number(delivery), turn_of(delivery))).fetchone()
     return row[0] if row else None

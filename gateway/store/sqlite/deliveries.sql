@@ -1,14 +1,14 @@
 -- Deliveries: queued with what implies them, claimed one at a time in each lane, settled once.
 
--- name: insert_piece
-INSERT INTO piece (turn, key, revision, digest) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING;
-
 -- name: newest_piece
-SELECT revision, digest FROM piece WHERE turn = ? AND key = ? ORDER BY revision DESC LIMIT 1;
+-- The piece's newest revision, by its first part.
+SELECT revision, digest FROM delivery WHERE turn = ? AND piece = ? AND part = 0 ORDER BY revision DESC LIMIT 1;
 
 -- name: insert_delivery
-INSERT INTO delivery (conversation, owner, turn, piece, part, parts, revision, op, state, payload, queued, due, not_after)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'queued', ?, ?, ?, ?);
+-- A row count of 0 means that this revision of the piece is known.
+INSERT INTO delivery (conversation, owner, turn, piece, part, parts, revision, digest, op, state, payload, queued, due,
+    not_after)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'queued', ?, ?, ?, ?) ON CONFLICT DO NOTHING;
 
 -- name: withdraw_queued
 -- Words that changed before they were shown need not be shown.
@@ -21,15 +21,15 @@ SELECT EXISTS (SELECT 1 FROM delivery
 
 -- name: head
 -- The lane's next delivery with what an attempt needs of its turn.
-SELECT d.lane_seq, d.state, d.due, d.not_after, d.turn, d.piece, d.revision, d.payload, d.attempts, d.queued, d.op, d.part,
-    d.parts, d.is_repeat, t.question, t.last_seq, t.language
-FROM delivery d JOIN turn t ON t.id = d.turn
+SELECT d.lane_seq, d.state, d.due, d.not_after, t.id, d.turn, d.piece, d.revision, d.payload, d.attempts, d.queued, d.op,
+    d.part, d.parts, d.is_repeat, t.question, t.last_seq, t.language
+FROM delivery d JOIN turn t ON t.n = d.turn
 WHERE d.conversation = ? AND d.is_in_lane = 1 ORDER BY d.lane_seq LIMIT 1;
 
 -- name: attempting
-SELECT d.lane_seq, d.state, d.due, d.not_after, d.turn, d.piece, d.revision, d.payload, d.attempts, d.queued, d.op, d.part,
-    d.parts, d.is_repeat, t.question, t.last_seq, t.language, d.conversation
-FROM delivery d JOIN turn t ON t.id = d.turn
+SELECT d.lane_seq, d.state, d.due, d.not_after, t.id, d.turn, d.piece, d.revision, d.payload, d.attempts, d.queued, d.op,
+    d.part, d.parts, d.is_repeat, t.question, t.last_seq, t.language, d.conversation
+FROM delivery d JOIN turn t ON t.n = d.turn
 WHERE d.is_in_lane = 1 AND d.state = 'attempting' ORDER BY d.lane_seq;
 
 -- name: bury
@@ -81,19 +81,20 @@ UPDATE delivery SET state = 'queued', is_in_lane = 1, is_troubled = 0, is_repeat
 WHERE turn = ?3 AND conversation = ?4 AND state = 'unknown';
 
 -- name: has_piece
-SELECT EXISTS (SELECT 1 FROM piece WHERE turn = ? AND key = ?);
+SELECT EXISTS (SELECT 1 FROM delivery WHERE turn = ? AND piece = ?);
 
 -- name: retry
 -- The operator's word: an unknown one is shown again as a repeat.
 UPDATE delivery SET is_repeat = CASE state WHEN 'unknown' THEN 1 ELSE is_repeat END, state = 'queued', is_in_lane = 1,
     is_troubled = 0, queued = ?1, due = ?1, not_after = ?2, reason = ''
-WHERE lane_seq = ?3 AND turn = ?4 AND state IN ('unknown', 'dead', 'rejected') RETURNING conversation;
+WHERE lane_seq = ?3 AND EXISTS (SELECT 1 FROM turn t WHERE t.n = delivery.turn AND t.id = ?4)
+    AND state IN ('unknown', 'dead', 'rejected') RETURNING conversation;
 
 -- name: discard
 -- The operator's word: not one that is being attempted, nor one that was shown.
 UPDATE delivery SET state = 'discarded', is_in_lane = 0, is_troubled = 1, reason = 'discarded by the operator'
-WHERE lane_seq = ? AND turn = ? AND state IN ('queued', 'unknown', 'dead', 'rejected', 'waiting_for_user')
-RETURNING conversation;
+WHERE lane_seq = ? AND EXISTS (SELECT 1 FROM turn t WHERE t.n = delivery.turn AND t.id = ?)
+    AND state IN ('queued', 'unknown', 'dead', 'rejected', 'waiting_for_user') RETURNING conversation;
 
 -- name: settle_shown
 -- Only the attempt that is under way can be settled: not one that was settled, or taken away from its sender.

@@ -20,13 +20,15 @@ SQL = load("desk.sql")
 class _Cover:
     """What a cancel finds in one thread: a turn at work, queued messages, a turn put back, an open question."""
 
-    thread: str
+    thread: int
+    name: str
     state: str
     agent: str
     task_id: str
-    turn: str  # at work, "" for none covered
+    turn: int  # at work, 0 for none covered
+    turn_name: str
     queued: tuple[int, ...]  # seqs
-    resume: str
+    resume: int
     is_asking: bool
 
     @property
@@ -43,15 +45,15 @@ def want_cancel(tx: Tx, conversation: str, before: int, person: str | None, ever
     if where is None:
         return Cancellation((), 0)
     rows = tx.execute(SQL["active_threads"], (where.id,)).fetchall()
-    front = next((row[0] for row in rows if row[2]), "")
+    front = next((row[0] for row in rows if row[3]), 0)
     found = [cover for row in rows if (cover := _cover(tx, row, before, person)).has_any]
     covers = found if everything else _one_of(found, front)
-    dropped = sum(_cancel(tx, cover) for cover in covers)
+    dropped = sum([_cancel(tx, cover) for cover in covers])
     where.active = None
-    return Cancellation(tuple(cover.turn for cover in covers if cover.turn), dropped)
+    return Cancellation(tuple([cover.turn_name for cover in covers if cover.turn]), dropped)
 
 
-def _one_of(covers: list[_Cover], foreground: str) -> list[_Cover]:
+def _one_of(covers: list[_Cover], foreground: int) -> list[_Cover]:
     """The foreground while it is queued or running, or else the newest that waits; `covers` is the newest first."""
     front = [cover for cover in covers if cover.thread == foreground and cover.state != "waiting"]
     waiting = [cover for cover in covers if cover.state == "waiting"]
@@ -59,32 +61,35 @@ def _one_of(covers: list[_Cover], foreground: str) -> list[_Cover]:
 
 
 def _cover(tx: Tx, row: Sequence[Any], before: int, person: str | None) -> _Cover:
-    thread, state, _, asks, task_id, agent, resume, taken, turn, turn_state, last_seq = row
+    thread, name, state, _, asks, task_id, agent, resume, taken, turn, turn_name, turn_state, last_seq = row
     values = {"thread": thread, "taken": taken, "before": before, "person": person}
     queued = tx.execute(SQL["queued_by"], values).fetchall()
     is_at_work = turn_state in ("running", "waiting") and last_seq < before and _is_of(tx, turn, person)
     return _Cover(
         thread=thread,
+        name=name,
         state=state,
         agent=agent,
         task_id=task_id,
-        turn=turn if is_at_work else "",
+        turn=turn if is_at_work else 0,
+        turn_name=turn_name or "",
         queued=tuple([seq for (seq,) in queued]),
-        resume=resume if resume and _is_of(tx, resume, person) else "",
+        resume=resume if resume and _is_of(tx, resume, person) else 0,
         is_asking=bool(asks) and (person is None or asks == person),
     )
 
 
-def _is_of(tx: Tx, turn: str, person: str | None) -> bool:
+def _is_of(tx: Tx, turn: int, person: str | None) -> bool:
     return person is None or bool(tx.execute(SQL["turn_is_of"], (turn, person)).fetchone()[0])
 
 
 def _cancel(tx: Tx, cover: _Cover) -> int:
     """Apply it to one thread; how many queued messages were dropped."""
     dropped = len(cover.queued)
+    tx.memory.queues.pop(cover.name, None)
     if cover.turn:
         tx.execute(SQL["want_cancel"], (cover.turn,))
-        tx.memory.live.pop(cover.turn, None)
+        tx.memory.live.pop(cover.turn_name, None)
     for seq in cover.queued:
         tx.execute(SQL["drop_envelope"], (seq,))
     if cover.resume:
@@ -114,10 +119,11 @@ def unknown_submission(tx: Tx, conversation: str) -> Ready | None:
     row = tx.execute(SQL["newest_unknown_submission"], (where.id,)).fetchone() if where else None
     if where is None or row is None:
         return None
-    turn, thread, owner = row
+    turn, thread, name, owner = row
     tx.execute(SQL["resume_thread"], (turn, thread))
+    tx.memory.queues.pop(name, None)
     where.active = None
-    return Ready(owner, thread, tx.execute(SQL["size_of_turn"], (turn,)).fetchone()[0])
+    return Ready(owner, name, tx.execute(SQL["size_of_turn"], (turn,)).fetchone()[0])
 
 
 # ---------------------------------------------------------------------------------------------- /status
@@ -139,7 +145,7 @@ def view(tx: Tx, conversation: str) -> DeskView:
 
 
 def _work(tx: Tx, row: Sequence[Any]) -> Work:
-    thread, state, agent, asks, taken, turn, turn_state, begun, task_state, heard, disposition = row
+    thread, name, state, agent, asks, taken, turn, turn_state, begun, task_state, heard, disposition = row
     queued, first = tx.execute(SQL["queue_of_thread"], (thread, taken)).fetchone()
     is_at_work = turn_state in ("running", "waiting")
     is_asking = state == "waiting" and bool(asks)
@@ -148,7 +154,7 @@ def _work(tx: Tx, row: Sequence[Any]) -> Work:
     asked = asked or tx.execute(SQL["envelope"], (first,)).fetchone()
     parts, received = asked or ("[]", begun or 0.0)
     return Work(
-        thread=thread,
+        thread=name,
         state=state,
         agent=agent,
         text=text_of(part_from_json(part) for part in orjson.loads(parts))[:TEXT_SHOWN],

@@ -120,11 +120,17 @@ class SqliteStore:
         return await self._run(turns.unfinished)
 
     async def want_cancel(
-        self, conversation: str, before: int, *, person: str | None, everything: bool, now: Instant
+        self,
+        conversation: str,
+        before: int,
+        *,
+        person: str | None,
+        everything: bool,
+        now: Instant,  # noqa: ARG002
     ) -> Cancellation:
         return await self._run(lambda tx: desk.want_cancel(tx, conversation, before, person, everything))
 
-    async def renew(self, conversation: str, now: Instant) -> None:  # noqa: ARG002 - nor for this
+    async def renew(self, conversation: str, now: Instant) -> None:  # noqa: ARG002
         await self._run(lambda tx: desk.renew(tx, conversation))
 
     # ------------------------------------------------------------------ deliveries

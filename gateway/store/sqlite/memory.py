@@ -1,19 +1,22 @@
-"""What the writer remembers of its own rows, so that an ordinary message needs no look-up for who and where.
+"""What the writer remembers of its own rows, so that an ordinary message is written and never read back.
 
-Only the writer's thread touches it, and every change of a row it mirrors passes through the writer; after a rollback
-all of it is forgotten. Each table of it is bounded: at the bound the oldest entry goes.
+Only the writer's thread touches it, and every change of a row it mirrors passes through the writer. What is not here is
+read from its rows; after a rollback all of it is forgotten. Each table of it is bounded: at the bound its oldest entry
+goes.
 """
 
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from core.identity import Address, Source
+from core.envelope import Envelope
+from core.identity import Address, Person, Source
 from core.router import ThreadFact
 
 K = TypeVar("K")
 V = TypeVar("V")
 
 BOUND = 20_000  # entries a table; about 10 MB of conversations at the bound
+QUEUES = 4_096  # threads whose queued messages are remembered whole; about 10 MB of messages of 1 kB
 
 
 @dataclass(slots=True)
@@ -31,7 +34,7 @@ class Place:
     is_direct: bool
     waits_for_user: bool  # it has deliveries that wait until the person writes again
     newest_seq: int  # of its envelopes
-    active: dict[str, ThreadFact] | None = None  # its active threads, oldest first; None: not read, or not sure
+    active: dict[str, ThreadFact] | None = None  # its active threads, oldest first; None: to be read
     address: Address = field(init=False)
 
     def __post_init__(self) -> None:
@@ -42,30 +45,37 @@ class Place:
         return (self.source.key, self.chat, self.topic)
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
-    """A person as the store keeps them."""
+@dataclass(slots=True)
+class Queue:
+    """An active thread seen from its first message on, gone the ordinary way so far: nothing of it need be read."""
 
-    id: str
-    owner: str
-    language: str
+    where: Place
+    agent: str
+    is_desk: bool
+    envelopes: list[Envelope]  # queued, in order
+    is_at_work: bool = False
 
 
 @dataclass(slots=True)
 class Live:
-    """What an observation needs of a turn at work and its Turn does not say."""
+    """A turn at work, as far as an observation needs it."""
 
     conversation: str
     session: str
     generation: int
+    revision: int
     cancel_wanted: bool
 
 
 class Bounded(dict[K, V]):
     """A table that drops its oldest entry at the bound."""
 
+    def __init__(self, bound: int = BOUND) -> None:
+        super().__init__()
+        self._bound = bound
+
     def keep(self, key: K, value: V) -> V:
-        if len(self) >= BOUND and key not in self:
+        if len(self) >= self._bound and key not in self:
             del self[next(iter(self))]
         self[key] = value
         return value
@@ -91,16 +101,15 @@ class Memory:
         self.clear()
 
     def clear(self) -> None:
-        self.places = Places()
-        self.people: Bounded[tuple[str, str], Known] = Bounded()  # by source and the channel's id
+        self.forget_places()
+        self.people: Bounded[tuple[str, str], Person] = Bounded()  # by source and the channel's id
         self.contexts: Bounded[tuple[str, str, int], str | None] = Bounded()  # by session, agent, generation
-        self.live: Bounded[str, Live] = Bounded()  # by turn
-        self.aliases: dict[str, dict[str, str]] = {}  # by source: old chat to present chat
         self.seq: int | None = None  # of the newest envelope
         self.raw: int | None = None  # id of the newest raw row
 
     def forget_places(self) -> None:
         """A chat moved: what pointed to one conversation may point to another now."""
         self.places = Places()
-        self.aliases.clear()
-        self.live.clear()
+        self.aliases: dict[str, dict[str, str]] = {}  # by source: old chat to present chat
+        self.queues: Bounded[str, Queue] = Bounded(QUEUES)  # by thread
+        self.live: Bounded[str, Live] = Bounded()  # by turn

@@ -26,7 +26,7 @@ SELECT old_chat, new_chat FROM chat_alias WHERE source = ?;
 -- name: active_threads
 -- The facts that core.router.pick_thread decides on.
 SELECT id, state, is_foreground, asks FROM thread
-WHERE conversation = ? AND is_active = 1 AND is_desk = 0 ORDER BY opened;
+WHERE conversation = ? AND is_active = 1 AND is_desk = 0 ORDER BY n;
 
 -- name: leave_foreground
 UPDATE thread SET is_foreground = 0 WHERE conversation = ? AND is_active = 1 AND is_foreground = 1;

@@ -25,7 +25,7 @@ class Sweep:
 
     def __init__(self, policy: Policy, now: Instant) -> None:
         self._now, self._horizon = now, now - policy.retention
-        self._key, self._turn, self._seq, self._raw = ("", ""), "", 0, 0
+        self._key, self._turn, self._seq, self._raw = ("", ""), 0, 0, 0
         self._left: list[Callable[[Tx], tuple[int, bool]]] = [self._raws, self._envelopes, self._turns, self._keys]
 
     @property
@@ -77,8 +77,8 @@ class Sweep:
 
 
 def _drop_turn(tx: Tx, row: Sequence[Any]) -> int:
-    turn, _, thread, state, thread_state, newest, resume = row
-    if state in ACTIVE or resume == turn or (thread_state in ACTIVE and newest == turn):
+    turn, _, thread, state, is_active, newest, resume = row
+    if state in ACTIVE or resume == turn or (is_active and newest == turn):
         return 0
     if any(is_open(state, disposition) for state, disposition in tx.execute(SQL["tasks_of_turn"], {"turn": turn})):
         return 0
@@ -89,9 +89,9 @@ def _drop_turn(tx: Tx, row: Sequence[Any]) -> int:
         tx.execute(SQL["drop_attempts"], (delivery,))
         for id in orjson.loads(ids):
             tx.execute(SQL["drop_receipt"], (conversation, id, delivery))
-    for name in ("drop_deliveries", "drop_pieces", "drop_inbox", "drop_tasks"):
+    for name in ("drop_deliveries", "drop_inbox", "drop_tasks"):
         tx.execute(SQL[name], (turn,))
     tx.execute(SQL["drop_envelopes"], (turn,))
     tx.execute(SQL["drop_turn"], (turn,))
-    tx.execute(SQL["drop_thread"], (thread, turn))
+    tx.execute(SQL["drop_thread"], (thread,))
     return 1

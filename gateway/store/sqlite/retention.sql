@@ -9,15 +9,13 @@ SELECT source, key, expires FROM dedupe WHERE (source, key) > (?, ?) ORDER BY so
 DELETE FROM dedupe WHERE source = ? AND key = ?;
 
 -- name: old_turns
--- Ids of turns grow with time, so a slice in their order ends at the first that is young enough.
-SELECT n.id, n.begun, n.thread, n.state, t.state, t.turn, t.resume FROM turn n JOIN thread t ON t.id = n.thread
-WHERE n.id > ? ORDER BY n.id LIMIT ?;
+-- A slice in their order ends at the first that is young enough.
+SELECT n.n, n.begun, n.thread, n.state, t.is_active, t.turn, t.resume FROM turn n JOIN thread t ON t.n = n.thread
+WHERE n.n > ? ORDER BY n.n LIMIT ?;
 
 -- name: tasks_of_turn
-SELECT state, disposition FROM remote_task WHERE turn = :turn
-UNION ALL
-SELECT k.state, k.disposition FROM remote_task k JOIN turn n ON k.agent = n.agent AND k.task_id IN (n.task_id, n.continues)
-WHERE n.id = :turn;
+SELECT k.state, k.disposition FROM turn n JOIN remote_task k ON k.agent = n.agent AND k.task_id IN (n.task_id, n.continues)
+WHERE n.n = :turn;
 
 -- name: deliveries_of_turn
 SELECT lane_seq, state, conversation, shown FROM delivery WHERE turn = ?;
@@ -31,27 +29,24 @@ DELETE FROM receipt WHERE conversation = ? AND vendor_message_id = ? AND deliver
 -- name: drop_deliveries
 DELETE FROM delivery WHERE turn = ?;
 
--- name: drop_pieces
-DELETE FROM piece WHERE turn = ?;
-
 -- name: drop_inbox
 DELETE FROM inbox WHERE turn = ?;
 
 -- name: drop_tasks
-DELETE FROM remote_task WHERE (agent, task_id) = (SELECT agent, task_id FROM turn WHERE id = ?1) AND turn = ?1;
+-- Unless a later turn is about the task.
+DELETE FROM remote_task WHERE (agent, task_id) = (SELECT agent, task_id FROM turn WHERE n = ?1) AND turn = ?1;
 
 -- name: drop_envelopes
 -- Never the newest: the next one's seq counts from it.
-DELETE FROM envelope WHERE seq IN (SELECT e.seq FROM turn n
-    JOIN envelope e ON e.thread = n.thread AND e.seq BETWEEN n.first_seq AND n.last_seq
-    WHERE n.id = ? AND e.state = 'queued' AND e.seq < (SELECT max(seq) FROM envelope));
+DELETE FROM envelope WHERE seq IN (SELECT envelope FROM turn_envelope WHERE turn = ?)
+    AND seq < (SELECT max(seq) FROM envelope);
 
 -- name: drop_turn
-DELETE FROM turn WHERE id = ?;
+DELETE FROM turn WHERE n = ?;
 
 -- name: drop_thread
 -- One that is over and has nothing left.
-DELETE FROM thread WHERE id = ?1 AND is_active = 0 AND turn = ?2
+DELETE FROM thread WHERE n = ?1 AND is_active = 0
     AND NOT EXISTS (SELECT 1 FROM envelope WHERE thread = ?1) AND NOT EXISTS (SELECT 1 FROM turn WHERE thread = ?1);
 
 -- name: old_envelopes

@@ -313,7 +313,7 @@ async def test_a_peer_that_takes_no_bytes_leaves_it_open(client: GuardedClient) 
     async def deaf(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await done.wait()
 
-    async with raw_server(deaf) as port:
+    async with raw_server(deaf) as port, asyncio.timeout(PATIENCE):
         with pytest.raises(HeadTimeout):
             await client.request(
                 "POST",

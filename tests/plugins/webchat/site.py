@@ -20,6 +20,7 @@ from core.parts import Text
 from core.plugin import Accepted, Admission, Cursor, Duplicate, Entry, Host, PreviewFrame, Refused
 from plugins.webchat.plugin import WebchatPlugin
 from plugins.webchat.settings import Access, WebchatSettings
+from tests.waiting import until
 
 SOON = 10.0  # seconds; far above what anything here takes
 OPEN = WebchatSettings(agent="desk", access=Access(direct="open"))

@@ -1,13 +1,16 @@
 -- The first schema: everything of the line from an update to what was shown of its answer.
 --
--- Ids are text made by core.ids, except where the order itself is the identity: envelope.seq and delivery.lane_seq are
--- rowids, given by the one writer in the order of admission and of queueing, so they grow within each session and each
--- lane. Times are UTC seconds since the Unix epoch. JSON stands in text columns.
+-- Order is identity where it can be: seq (of envelopes, over all sessions), and with it the keys of threads and turns
+-- (the seq of their first envelope), and lane_seq (of deliveries, over all lanes) are rowids given by the one writer, so
+-- rows are appended, and look-ups and joins compare integers. Outside, ids are text: a thread and a turn are named by
+-- their first envelope, "<envelope id>-<n>", a delivery "<turn id>-<lane_seq>". Times are UTC seconds since the Unix
+-- epoch. JSON stands in text columns.
 --
 -- What a message costs is mostly the number of trees its rows touch. So partial indexes hold only what is alive or in
 -- trouble, each behind a flag of its own (is_active, is_in_lane, is_troubled) that an ordinary step leaves alone; what
 -- ended in the ordinary way is counted as the rest. An envelope is not rewritten when a turn takes it: the turn's
--- range of seqs says which it took. A turn has one submission, with the message id 'fd-' and the turn's id.
+-- range of seqs says which it took. A turn has one submission, with the message id "fd-<turn id>", and a piece has no
+-- row beside those of its parts; both stand here as views.
 --
 -- Not here until something uses it, with its place: reply_window (beside delivery), approval (beside thread),
 -- served_task with its push configurations (beside remote_task, never shared with it), address_grant (a handle on a
@@ -88,7 +91,8 @@ CREATE TABLE remote_context (
 ) WITHOUT ROWID;
 
 CREATE TABLE thread (
-    id TEXT PRIMARY KEY,
+    n INTEGER PRIMARY KEY,              -- seq of its first envelope
+    id TEXT NOT NULL,
     session TEXT NOT NULL,
     conversation TEXT NOT NULL,
     owner TEXT NOT NULL,
@@ -96,16 +100,15 @@ CREATE TABLE thread (
     state TEXT NOT NULL,
     is_active INTEGER NOT NULL DEFAULT 1, -- queued, running or waiting
     is_desk INTEGER NOT NULL DEFAULT 0,
-    is_foreground INTEGER NOT NULL DEFAULT 0, -- of the active ones that have it, the one opened last counts
-    opened INTEGER NOT NULL,            -- seq of its first envelope: threads in their order
+    is_foreground INTEGER NOT NULL DEFAULT 0, -- of the active ones that have it, the newest counts
     taken INTEGER NOT NULL DEFAULT 0,   -- seq up to which its envelopes left the queue
-    turn TEXT NOT NULL DEFAULT '',      -- its newest turn
-    resume TEXT NOT NULL DEFAULT '',    -- an ended turn to be begun again instead of a new one
+    turn INTEGER NOT NULL DEFAULT 0,    -- its newest turn
+    resume INTEGER NOT NULL DEFAULT 0,  -- an ended turn to be begun again instead of a new one
     wake_kind TEXT NOT NULL DEFAULT '', -- input, task; while waiting
     wake_key TEXT NOT NULL DEFAULT '',
     task_id TEXT NOT NULL DEFAULT '',   -- the interrupted task that its next turn continues
     asks TEXT NOT NULL DEFAULT ''       -- the person its open question addresses, until an answer is begun
-) WITHOUT ROWID;
+);
 CREATE INDEX thread_active ON thread (conversation) WHERE is_active = 1;
 CREATE UNIQUE INDEX thread_wake ON thread (wake_kind, wake_key) WHERE wake_key <> '';
 
@@ -115,7 +118,7 @@ CREATE TABLE envelope (
     session TEXT NOT NULL,
     conversation TEXT NOT NULL,
     owner TEXT NOT NULL,
-    thread TEXT NOT NULL,               -- '' for history only
+    thread INTEGER NOT NULL,            -- 0 for history only
     state TEXT NOT NULL,                -- queued (taken, once its thread took it), dropped, history
     person TEXT NOT NULL,
     message_kind TEXT NOT NULL DEFAULT 'forward',
@@ -134,8 +137,10 @@ CREATE INDEX envelope_message ON envelope (conversation, message_id);
 CREATE INDEX envelope_aside ON envelope (state) WHERE state <> 'queued';
 
 CREATE TABLE turn (
-    id TEXT PRIMARY KEY,
-    thread TEXT NOT NULL,
+    n INTEGER PRIMARY KEY,              -- seq of its first envelope: it took its thread's queued envelopes from here
+    last_seq INTEGER NOT NULL,          -- to here
+    id TEXT NOT NULL,
+    thread INTEGER NOT NULL,
     session TEXT NOT NULL,
     conversation TEXT NOT NULL,
     owner TEXT NOT NULL,
@@ -144,8 +149,6 @@ CREATE TABLE turn (
     is_desk INTEGER NOT NULL,
     is_troubled INTEGER NOT NULL DEFAULT 0, -- ended other than completed, or its submission is unknown or rejected
     revision INTEGER NOT NULL DEFAULT 0,
-    first_seq INTEGER NOT NULL,         -- it took its thread's queued envelopes from here
-    last_seq INTEGER NOT NULL,          -- to here
     submission TEXT NOT NULL,           -- intended, submitted, submission_unknown, rejected; '' for the desk
     asked INTEGER NOT NULL DEFAULT 1,
     generation INTEGER NOT NULL,        -- of the remote context it was begun in
@@ -158,12 +161,16 @@ CREATE TABLE turn (
     begun REAL NOT NULL,
     ended REAL,
     reason TEXT NOT NULL DEFAULT ''
-) WITHOUT ROWID;
-CREATE INDEX turn_thread ON turn (thread, first_seq);
+);
+CREATE INDEX turn_thread ON turn (thread);
 CREATE INDEX turn_troubled ON turn (conversation) WHERE is_troubled = 1;
 
+CREATE VIEW turn_envelope AS
+SELECT t.n AS turn, e.seq AS envelope
+FROM turn t JOIN envelope e ON e.thread = t.thread AND e.seq BETWEEN t.n AND t.last_seq AND e.state = 'queued';
+
 CREATE VIEW submission AS
-SELECT 'fd-' || id AS message_id, id AS turn, agent, submission AS state, asked, begun AS stored
+SELECT 'fd-' || id AS message_id, n AS turn, agent, submission AS state, asked, begun AS stored
 FROM turn WHERE is_desk = 0;
 
 CREATE TABLE remote_task (
@@ -172,7 +179,7 @@ CREATE TABLE remote_task (
     task_id TEXT NOT NULL,
     context_id TEXT NOT NULL,
     owner TEXT NOT NULL,
-    turn TEXT NOT NULL,                 -- the newest turn that is about it
+    turn INTEGER NOT NULL,              -- the newest turn that is about it
     state TEXT NOT NULL,                -- the agent's own word
     state_time REAL,
     heard REAL NOT NULL,
@@ -184,7 +191,7 @@ CREATE TABLE remote_task (
 CREATE INDEX remote_task_not_completed ON remote_task (state) WHERE state <> 'completed';
 
 CREATE TABLE inbox (
-    turn TEXT NOT NULL,
+    turn INTEGER NOT NULL,
     revision INTEGER NOT NULL,          -- of the turn, as the observation made it
     n INTEGER NOT NULL,
     task_id TEXT NOT NULL,
@@ -195,24 +202,16 @@ CREATE TABLE inbox (
     PRIMARY KEY (turn, revision, n)
 ) WITHOUT ROWID;
 
-CREATE TABLE piece (
-    turn TEXT NOT NULL,
-    key TEXT NOT NULL,
-    revision INTEGER NOT NULL,
-    digest BLOB NOT NULL,               -- of its words: equal words make no new revision
-    PRIMARY KEY (turn, key, revision)
-) WITHOUT ROWID;
-
--- Its id outside is the turn's and lane_seq: "<turn>-<lane_seq>".
 CREATE TABLE delivery (
     lane_seq INTEGER PRIMARY KEY,
     conversation TEXT NOT NULL,
     owner TEXT NOT NULL,
-    turn TEXT NOT NULL,
+    turn INTEGER NOT NULL,
     piece TEXT NOT NULL,                -- its key
     part INTEGER NOT NULL,
     parts INTEGER NOT NULL,
     revision INTEGER NOT NULL,          -- of the piece
+    digest BLOB NOT NULL,               -- of the piece's words: equal words make no new revision
     op TEXT NOT NULL,
     state TEXT NOT NULL,
     is_in_lane INTEGER NOT NULL DEFAULT 1, -- queued or attempting
@@ -230,6 +229,9 @@ CREATE TABLE delivery (
 );
 CREATE INDEX delivery_lane ON delivery (conversation) WHERE is_in_lane = 1;
 CREATE INDEX delivery_troubled ON delivery (conversation, state) WHERE is_troubled = 1;
+
+CREATE VIEW piece AS
+SELECT turn, piece AS key, revision, digest, parts FROM delivery WHERE part = 0;
 
 -- Attempts that have an outcome; the one under way stands in its delivery.
 CREATE TABLE attempt (

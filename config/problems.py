@@ -1,0 +1,124 @@
+"""What is wrong with a configuration, in the operator's words: the setting, the cause, the remedy.
+
+Every problem is found before any is reported, so that one look at the list mends the file. A value is quoted only when
+it cannot be a secret: a mistyped key may well hold a token.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from config.shape import at, fields_of
+from core.errors import ConfigurationError
+
+_MAY_BE_SECRET = re.compile(r"token|secret|password|key|value|auth|credential", re.IGNORECASE)
+_QUOTED_AT_MOST = 60  # characters of a wrong value
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """`setting` is the dotted path, "" when the file as a whole is meant."""
+
+    setting: str
+    cause: str
+    remedy: str
+
+    def __str__(self) -> str:
+        place = f"{self.setting}: " if self.setting else ""
+        return f"{place}{self.cause}; {self.remedy}" if self.remedy else f"{place}{self.cause}"
+
+
+class ConfigurationProblems(ConfigurationError):
+    """Everything that must change before the gateway can start."""
+
+    def __init__(self, origin: str, problems: Iterable[Problem]) -> None:
+        self.origin = origin
+        self.problems = tuple(problems)
+        count = "1 problem" if len(self.problems) == 1 else f"{len(self.problems)} problems"
+        lines = "".join(f"\n  {problem}" for problem in self.problems)
+        super().__init__(f"{count} in {origin}:{lines}", setting=self.problems[0].setting if self.problems else "")
+
+
+def unknown(setting: str, name: str, known: Iterable[str], what: str = "setting") -> Problem:
+    """A name nobody reads, with the known one it resembles, or all of them when it resembles none."""
+    names = sorted(known)
+    close = get_close_matches(name, names, n=1, cutoff=0.6) or get_close_matches(name.lower(), names, n=1, cutoff=0.6)
+    known_here = f"known here: {', '.join(names)}" if names else "remove it"
+    return Problem(setting, f"unknown {what} '{name}'", f"did you mean '{close[0]}'?" if close else known_here)
+
+
+def problems_of(
+    error: ValidationError,
+    prefix: str,
+    model: type[BaseModel],
+    *,
+    sources: Mapping[str, str],
+    beside: Iterable[str] = (),
+) -> list[Problem]:
+    """One problem for each thing pydantic found in the table called `prefix`.
+
+    `sources` names the environment variable of each setting that came from one; `beside` are settings of the same
+    table that another model reads, and that a mistyped one may have meant.
+    """
+    found = []
+    for item in error.errors(include_url=False):
+        loc = tuple(part for part in item["loc"] if not _is_union_tag(part, item["loc"], model))
+        setting = ".".join([prefix, *map(str, loc)])
+        problem = _problem(setting, loc, item, model, beside)
+        variable = sources.get(setting)
+        cause = f"{problem.cause} (from {variable})" if variable else problem.cause
+        found.append(Problem(problem.setting, cause, problem.remedy))
+    return list(dict.fromkeys(found))  # a union reports the same cause once for each of its members
+
+
+def _problem(
+    setting: str, loc: tuple[int | str, ...], item: Any, model: type[BaseModel], beside: Iterable[str]
+) -> Problem:
+    kind, message, given = item["type"], item["msg"], item["input"]
+    if kind == "extra_forbidden":
+        return unknown(setting, str(loc[-1]), {*fields_of(at(model, loc[:-1])), *(() if len(loc) > 1 else beside)})
+    if kind == "missing":
+        return Problem(setting, "is required and not set", _advice(model, loc) or "set it")
+    if kind in ("union_tag_invalid", "union_tag_not_found"):
+        expected = item.get("ctx", {}).get("expected_tags", "")
+        return Problem(setting, "its kind is missing or unknown", f"set its kind to one of {expected}")
+    if kind == "literal_error":
+        expected = item.get("ctx", {}).get("expected", "")
+        return Problem(setting, f"{_quote(setting, given)} is not known", f"choose {expected}")
+    cause = message.removeprefix("Value error, ")
+    if kind in ("value_error", "assertion_error"):
+        head, _, tail = cause.partition("; ")
+        return Problem(setting, head, tail or _advice(model, loc) or "correct it")
+    cause = cause[:1].lower() + cause[1:]
+    return Problem(setting, f"{_quote(setting, given)} is wrong: {cause}", _advice(model, loc) or "correct it")
+
+
+def _is_union_tag(part: int | str, loc: tuple[int | str, ...], model: type[BaseModel]) -> bool:
+    """Pydantic puts the chosen member of a union into the path, where an operator wrote no such key."""
+    if isinstance(part, int):
+        return False
+    here = loc[: loc.index(part)]
+    types = at(model, here)
+    return bool(types) and part not in fields_of(types) and part != loc[-1]
+
+
+def _quote(setting: str, given: object) -> str:
+    if not isinstance(given, str | int | float | bool) or _MAY_BE_SECRET.search(setting.rpartition(".")[2]):
+        return "the value"
+    text = given if isinstance(given, str) else repr(given)
+    return repr(text if len(text) <= _QUOTED_AT_MOST else text[:_QUOTED_AT_MOST] + "…")
+
+
+def _advice(model: type[BaseModel], loc: tuple[int | str, ...]) -> str:
+    """The setting's own description, which its model writes as an instruction."""
+    if not loc or isinstance(loc[-1], int):
+        return ""
+    for owner in at(model, loc[:-1]):
+        for name, field in owner.model_fields.items():
+            if str(loc[-1]) in (name, field.alias):
+                return field.description or ""
+    return ""

@@ -1,0 +1,183 @@
+"""The typed settings of the process, and what every agent and every plugin account has in common.
+
+What is particular to a kind of agent or plugin stands in that kind's own model; the gateway composes them. A setting
+that is missing takes its strictest value, so that an upgrade never opens a door.
+"""
+
+import ipaddress
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
+
+from config.secrets import secrets_in
+from config.units import Bytes, Seconds
+
+NAME = re.compile(r"[a-z0-9_-]{1,64}")
+LONGEST = 366 * 86_400  # seconds; a year bounds every duration
+LEAST_TOKEN = 16  # characters; a shorter operator token could be guessed over the network
+LEAST_HORIZON = 48 * 3600  # seconds; Telegram redelivers for 24 h, and clocks and queues add to that
+STORE = "sqlite:///.frontdesk/frontdesk.db"
+_SQLITE = "sqlite:///"
+
+
+class GatewaySettings(BaseModel):
+    """`[gateway]`: the process itself."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+    host: str = Field("127.0.0.1", description="give an address of this machine, such as 127.0.0.1")
+    port: int = Field(8080, ge=0, le=65_535, description="give a port from 1 to 65535; 0 takes any free one")
+    public_url: str = Field("", description="give the address under which others reach this gateway, https://...")
+    store: str = Field(STORE, description="give sqlite:///PATH (a fourth slash makes the path absolute)")
+    operator_token: SecretStr | None = Field(None, description="give env:NAME, file:PATH, or leave it out")
+
+    max_turns: int = Field(64, ge=1, le=10_000, description="give the number of turns at work at once")
+    max_turns_per_owner: int | None = Field(None, ge=1, description="give a number up to max_turns, or leave it out")
+    max_queued: int = Field(20_000, ge=1, le=10_000_000, description="give the number of messages waiting at most")
+    max_queued_per_owner: int = Field(1000, ge=1, description="give the number of messages one owner may have waiting")
+
+    shutdown_grace: Seconds = Field(20.0, ge=0, le=3600, description="give a duration up to an hour")
+    foreground_patience: Seconds = Field(30.0, gt=0, le=LONGEST, description="give a duration above 0")
+    dedupe_horizon: Seconds = Field(72 * 3600.0, ge=LEAST_HORIZON, le=LONGEST, description="give at least '48 h'")
+    retention: Seconds = Field(30 * 86_400.0, gt=0, le=10 * LONGEST, description="give at least dedupe_horizon")
+    delivery_max_age: Seconds = Field(24 * 3600.0, gt=0, le=LONGEST, description="give a duration above 0")
+    busy_timeout: Seconds = Field(5.0, gt=0, le=60, description="give a duration up to a minute")
+
+    body_limit: Bytes = Field(1 << 20, ge=1024, le=64 << 20, description="give a size from 1 KiB to 64 MiB")
+    head_deadline: Seconds = Field(10.0, gt=0, le=300, description="give a duration up to 5 min")
+    body_deadline: Seconds = Field(15.0, gt=0, le=300, description="give a duration up to 5 min")
+
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_format: Literal["auto", "json", "text"] = "auto"  # auto: text on a terminal, else JSON lines
+
+    @field_validator("host")
+    @classmethod
+    def _is_an_address(cls, host: str) -> str:
+        if not re.fullmatch(r"[0-9A-Za-z.:%_-]{1,253}", host):
+            raise ValueError("it is not a host; give an address of this machine without scheme, port or spaces")
+        return host
+
+    @field_validator("public_url")
+    @classmethod
+    def _is_an_origin(cls, url: str) -> str:
+        if not url:
+            return ""
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment or "@" in url:
+            raise ValueError("it is not an http or https address; write it like https://desk.example.com")
+        return url.rstrip("/")
+
+    @field_validator("store")
+    @classmethod
+    def _is_a_known_store(cls, store: str) -> str:
+        if not re.fullmatch(_SQLITE + "[^?#]+", store) or store.endswith((":memory:", "/")):
+            raise ValueError("only a SQLite file can be the store; write sqlite:///PATH, such as " + STORE)
+        return store
+
+    @field_validator("operator_token")
+    @classmethod
+    def _is_long_enough(cls, token: SecretStr | None) -> SecretStr | None:
+        if token is not None and not re.fullmatch(rf"[!-~]{{{LEAST_TOKEN},512}}", token.get_secret_value()):
+            raise ValueError(
+                f"it needs {LEAST_TOKEN} to 512 printable ASCII characters without spaces; "
+                "leave it out to have one generated"
+            )
+        return token
+
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        if self.max_turns_per_owner is not None and self.max_turns_per_owner > self.max_turns:
+            raise ValueError("max_turns_per_owner is above max_turns; lower it, or leave it out for three quarters")
+        if self.retention < self.dedupe_horizon:
+            raise ValueError("retention is shorter than dedupe_horizon; raise it, or lower the horizon (48 h at least)")
+        return self
+
+    @property
+    def turns_per_owner(self) -> int:
+        """Three quarters of `max_turns` unless set, so that one owner alone never takes every turn."""
+        return self.max_turns_per_owner or max(1, self.max_turns * 3 // 4)
+
+    @property
+    def database(self) -> Path:
+        """The file of the store; a relative one counts from the working folder."""
+        return Path(self.store.removeprefix(_SQLITE))
+
+    @property
+    def is_loopback(self) -> bool:
+        return is_loopback(self.host)
+
+
+class LocalAgentSettings(BaseModel):
+    """`[agents.NAME]`, kind local: an agent in this process."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+    kind: Literal["local"] = "local"
+    entry: str = Field(description="name an agent of the entry-point group frontdesk.agents")
+    options: dict[str, Any] = Field(default_factory=dict, description="give the options that this agent takes")
+
+
+class AccountSettings(BaseModel):
+    """What every `[plugins.NAME]` has, whatever its kind: the host reads these, the plugin its own."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+    kind: str
+    agent: str = Field(description="name the agent that answers here, one of [agents.*]")
+    owner: str = Field("per_sender", pattern=r"^[A-Za-z0-9_.-]{1,64}$", description="give per_sender or a name")
+    language: Literal["", "en", "zh"] = ""  # of the notices; "": as the channel reports it for each person
+    collect: Seconds = Field(0.0, ge=0, le=60, description="give a duration up to a minute; 0 turns collecting off")
+    on_unknown: Literal["ask", "skip", "repeat"] = "ask"
+
+    @property
+    def fixed_owner(self) -> str:
+        """ "" where each person in a direct chat, each group and each topic is an owner of its own."""
+        return "" if self.owner == "per_sender" else self.owner
+
+
+@dataclass(frozen=True, slots=True)
+class AgentEntry:
+    """One agent: its name, and its settings as the model of its kind has them."""
+
+    name: str
+    kind: str
+    settings: BaseModel
+
+
+@dataclass(frozen=True, slots=True)
+class PluginEntry:
+    """One account of a channel: what is common to all, and the settings as the model of its kind has them."""
+
+    name: str
+    kind: str
+    account: AccountSettings
+    settings: BaseModel
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    gateway: GatewaySettings
+    agents: Mapping[str, AgentEntry]
+    plugins: Mapping[str, PluginEntry]
+    origin: str  # where they came from, in words
+    warnings: tuple[str, ...] = ()
+
+    def secrets(self) -> frozenset[str]:
+        """Every secret in them: what logs must never show."""
+        agents = (entry.settings for entry in self.agents.values())
+        plugins = (entry.settings for entry in self.plugins.values())
+        return frozenset(secrets_in([self.gateway, *agents, *plugins]))
+
+
+def is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

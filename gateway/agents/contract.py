@@ -1,0 +1,87 @@
+"""What the author of a local agent writes: a class of one of two shapes, named by an entry point.
+
+    [project.entry-points."frontdesk.agents"]
+    greeter = "my_package.greeter:AGENT"
+
+`AGENT` is that class (or any callable): called once with the agent's options as keyword arguments, it gives the agent.
+
+*Answering* is for what is said at once. It is asked, and its text is the whole answer:
+
+    class Greeter:
+        async def answer(self, task: Task) -> str:
+            return f"You said: {task.text}"
+
+*Working* is for what takes a while, streams, or asks back. `work` is an asynchronous generator:
+
+    class Baker:
+        resumable = True
+
+        async def work(self, task: Task) -> AsyncIterator[Step]:
+            if "size" not in task.state:
+                yield Question("Which size?", {"size": "asked"})  # `work` is called again with the person's answer
+            yield Words("Baking ")  # shown while it is made
+            await bake(task.text)
+            yield Checkpoint({"size": task.text, "baked": True})  # a restart goes on from here
+            yield Words("done.")
+
+An agent that is `resumable` is called again after a restart, with the words and the state of its last checkpoint; what
+it did after that checkpoint it does twice. One that is not is never called twice for one message: its running tasks end
+with the process and the person is told. An open question outlives a restart in both cases.
+"""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from core.parts import Part
+
+State = dict[str, Any]  # any JSON object
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is to be answered. Messages that came as one are lines of `text`."""
+
+    text: str
+    state: State = field(default_factory=dict)  # of the last checkpoint or question; {} at the beginning
+    parts: tuple[Part, ...] = ()  # all that was sent, files and data too
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """More of the answer; the final answer is all words since the beginning, or since the last question."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Ends this run. The person's answer starts the next one, which gets `state`."""
+
+    text: str
+    state: State = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """The words so far and `state` are stored, as one, before `work` goes on."""
+
+    state: State
+
+
+Step = Words | Question | Checkpoint
+
+
+class Answering(Protocol):
+    async def answer(self, task: Task) -> str:
+        """The whole answer. It may be asked again for the same message after a crash, so it must change nothing."""
+        ...
+
+
+class Working(Protocol):
+    @property
+    def resumable(self) -> bool: ...
+
+    def work(self, task: Task) -> AsyncIterator[Step]:
+        """Cancelled, like any task, when the person cancels or the gateway stops; what it raises fails the task."""
+        ...

@@ -1,0 +1,86 @@
+"""The shapes that the control API answers with, for its description."""
+
+from gateway.openapi import FLAG, NUMBER, TEXT, TIME, Parameter, Schema, listed, record
+
+STATE = Parameter("state", "Only what is in this state", TEXT)
+LIMIT = Parameter("limit", "Items at most", {"type": "integer", "minimum": 1, "maximum": 200, "default": 50})
+CURSOR = Parameter("cursor", "The `next` of the page before", TEXT)
+IDS = Parameter("ids", "1 adds unknown_ids", {"type": "string", "enum": ["0", "1"], "default": "0"})
+
+_OPEN: Schema = {"type": "object", "additionalProperties": True}
+_COUNTS: Schema = {"type": "object", "additionalProperties": NUMBER}
+_WORDS: Schema = {"type": "array", "items": TEXT}
+
+SCHEMAS: dict[str, Schema] = {
+    "Summary": record(
+        sessions=_COUNTS,
+        envelopes=_COUNTS,
+        threads=_COUNTS,
+        turns=_COUNTS,
+        submissions=_COUNTS,
+        tasks=_COUNTS,
+        deliveries=_COUNTS,
+        unknown={**NUMBER, "description": "Deliveries and submissions whose outcome nobody knows"},
+        unknown_ids={**_WORDS, "description": "The channel's own ids of the messages concerned; with ids=1"},
+    ),
+    "Session": record(
+        ref=TEXT,
+        kind=TEXT,
+        owner=TEXT,
+        account=TEXT,
+        chat=TEXT,
+        topic=TEXT,
+        agent=TEXT,
+        created=TIME,
+        timeline=listed("Moment"),
+    ),
+    "Moment": record(time=TIME, what=TEXT, id=TEXT, state=TEXT),
+    "Envelope": record(
+        id=TEXT,
+        session=TEXT,
+        thread=TEXT,
+        turn=TEXT,
+        owner=TEXT,
+        person=TEXT,
+        state=TEXT,
+        external_id=TEXT,
+        received=TIME,
+    ),
+    "Task": record(
+        id=TEXT,
+        agent=TEXT,
+        task_id=TEXT,
+        context_id=TEXT,
+        state={**TEXT, "description": "The agent's own word"},
+        disposition={**TEXT, "description": "What the gateway makes of it"},
+        heard={**TIME, "description": "When the agent last said anything of it"},
+        unconfirmed=FLAG,
+        owner=TEXT,
+        turn=TEXT,
+        inbox=listed("Said"),
+    ),
+    "Said": record(time=TIME, road=TEXT, kind=TEXT, body=TEXT),
+    "Delivery": record(
+        id=TEXT,
+        conversation=TEXT,
+        account=TEXT,
+        chat=TEXT,
+        owner=TEXT,
+        turn=TEXT,
+        piece=TEXT,
+        part=NUMBER,
+        parts=NUMBER,
+        op=TEXT,
+        state=TEXT,
+        reason=TEXT,
+        queued=TIME,
+        due=TIME,
+        attempts=NUMBER,
+        is_repeat=FLAG,
+        tries=listed("Attempt"),
+    ),
+    "Attempt": record(n=NUMBER, begun=TIME, ended=TIME, outcome=TEXT, reason=TEXT),
+    "Plugin": record(name=TEXT, kind=TEXT, agent=TEXT, health=_OPEN, settings=_OPEN),
+    "Agent": record(name=TEXT, kind=TEXT, settings=_OPEN),
+    "OpenApi": _OPEN,
+}

@@ -1,0 +1,210 @@
+"""The composition root: one process, its parts nested in the order in which they stop.
+
+    telemetry
+      store                       closed last: everything writes to it
+        client                    the one way out
+          listener                /healthz and /readyz from the first moment
+            (wait for the store)  a second process stands by here
+            tasks                 one visible TaskGroup: lanes, pursuits, previews, outbox, plugins, housekeeping
+
+SIGTERM and SIGINT drain: plugins stop receiving, no new turn begins, turns and attempts at work may finish within
+`shutdown_grace`, and what is left is cut off, which the next start takes up. What waits on a remote task is not waited
+for.
+"""
+
+import asyncio
+import contextlib
+import gc
+import signal
+from collections.abc import AsyncIterator, Callable
+
+from aiohttp import web
+
+from config.settings import Settings
+from core.clock import SystemClock
+from core.doors.ingress import Ingress, IngressLimits
+from core.doors.listener import Listener
+from core.doors.outbound import GuardedClient
+from core.errors import ConfigurationError, StoreUnavailable
+from core.ids import new_id
+from core.plugin import Host
+from gateway.api import ControlApi
+from gateway.composition import Line
+from gateway.health import Health, Operator, health_routes
+from gateway.operations import LineOperations
+from gateway.operator_token import ensure_token
+from gateway.paths import distinct_routes
+from gateway.reload import applied, changes
+from gateway.store.records import Records
+from gateway.store.rules import Policy
+from gateway.store.sqlite import SqliteStore
+from gateway.supervisor import Supervisor
+from gateway.telemetry import Telemetry, standard_telemetry
+from gateway.version import VERSION
+
+STANDBY_SAID = 1.0  # seconds without the store after which the process says that it stands by
+HOUSEKEEPING = 60.0  # seconds between two looks at what may be removed
+
+
+def run(settings: Settings, reread: Callable[[], Settings]) -> int:
+    """Serve until told to stop; the process's exit code. `reread` gives the settings anew, on SIGHUP."""
+    telemetry = standard_telemetry(
+        level=settings.gateway.log_level,
+        form=settings.gateway.log_format,
+        secrets=settings.secrets(),
+        version=VERSION,
+    )
+    with telemetry:
+        telemetry.route_logging()
+        try:
+            with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+                runner.run(_serve(settings, reread, telemetry))
+        except ConfigurationError as error:
+            telemetry.event("gateway.stopped", level="error", error=str(error), setting=error.setting)
+            return 2
+        except OSError as error:
+            telemetry.event("gateway.stopped", level="error", error=str(error))
+            return 1
+    return 0
+
+
+async def _serve(settings: Settings, reread: Callable[[], Settings], telemetry: Telemetry) -> None:
+    clock, holder, stop = SystemClock(), new_id(), asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    gateway = settings.gateway
+    try:
+        async with (
+            SqliteStore(
+                gateway.database,
+                policy=Policy(gateway.delivery_max_age, gateway.dedupe_horizon, gateway.retention),
+                busy_timeout=gateway.busy_timeout,
+                clock=clock,
+            ) as store,
+            GuardedClient() as client,
+            asyncio.TaskGroup() as tasks,
+        ):
+            host = Host(client, store, store, store, clock, holder, gateway.public_url)
+            line = Line(settings, store, host, tasks, clock, telemetry)
+            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, _reload, line, reread, telemetry)
+            supervisor = Supervisor(clock, telemetry)
+            health = Health(lambda: store.healthy or "", supervisor.states)
+            async with _listening(line, supervisor, health, telemetry):
+                if await _held(store, stop, telemetry):
+                    await _work(line, supervisor, health, stop, tasks, telemetry)
+            raise _Stopped
+    except* _Stopped:
+        telemetry.event("gateway.stopped")
+
+
+def _reload(line: Line, reread: Callable[[], Settings], telemetry: Telemetry) -> None:
+    try:
+        new = reread()
+        found = changes(line.settings, new)
+        line.change(applied(line.settings, new), found.agents)
+    except ConfigurationError as error:
+        telemetry.event("configuration.refused", level="warning", error=str(error))
+        return
+    telemetry.event("configuration.reread", changed=[*found.live, *found.agents], needs_restart=list(found.restart))
+
+
+class _Stopped(Exception):
+    """Ends the TaskGroup: what still waits on remote tasks is cut off, and taken up by the next start."""
+
+
+@contextlib.asynccontextmanager
+async def _listening(
+    line: Line, supervisor: Supervisor, health: Health, telemetry: Telemetry
+) -> AsyncIterator[Listener]:
+    gateway = line.settings.gateway
+    limits = IngressLimits(
+        body=gateway.body_limit, body_deadline=gateway.body_deadline, head_deadline=gateway.head_deadline
+    )
+    ingress, operator = Ingress(limits), Operator(ensure_token(gateway))
+    app = web.Application()
+    app.add_routes(health_routes(ingress, health, telemetry.metrics, operator))
+    operations = LineOperations(line, supervisor, Records(line.store))
+    app.add_routes(ControlApi(operations, operator, telemetry, version=VERSION).routes(ingress))
+    app.add_routes(distinct_routes({name: plugin.routes(ingress) for name, plugin in line.plugins.items()}))
+    async with Listener(app, host=gateway.host, port=gateway.port, limits=limits) as listener:
+        where = f"http://{gateway.host}:{listener.port}"
+        telemetry.event("gateway.listening", address=where, version=VERSION, configuration=line.settings.origin)
+        yield listener
+        health.is_draining = True
+
+
+async def _held(store: SqliteStore, stop: asyncio.Event, telemetry: Telemetry) -> bool:
+    """Wait until this process holds the store; False when it was told to stop first."""
+    holding, stopping = asyncio.ensure_future(store.hold()), asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait({holding, stopping}, return_when=asyncio.FIRST_COMPLETED, timeout=STANDBY_SAID)
+        if not holding.done() and not stop.is_set():
+            telemetry.event("gateway.standing_by", level="warning", reason=f"{store.path} is held by another process")
+            await asyncio.wait({holding, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if holding.done():
+            await holding
+        return holding.done()
+    finally:
+        for waiting in (holding, stopping):
+            waiting.cancel()
+
+
+async def _work(
+    line: Line,
+    supervisor: Supervisor,
+    health: Health,
+    stop: asyncio.Event,
+    tasks: asyncio.TaskGroup,
+    telemetry: Telemetry,
+) -> None:
+    recovered = await line.recover()
+    telemetry.event("gateway.started", **recovered, plugins=len(line.plugins), agents=len(line.delegates))
+    receiving = [_receive(line, supervisor, tasks, name) for name in line.plugins]
+    housekeeping = tasks.create_task(_keep_house(line, telemetry), name="housekeeping")
+    health.is_listening = True
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
+    await stop.wait()
+    await _drain(line, health, [*receiving, housekeeping], telemetry)
+
+
+def _receive(line: Line, supervisor: Supervisor, tasks: asyncio.TaskGroup, name: str) -> asyncio.Task[None]:
+    plugin = line.plugins[name]
+    return supervisor.start(tasks, name, lambda: plugin.run(line.intake(name)), report=lambda: plugin.health)
+
+
+async def _drain(line: Line, health: Health, receiving: list[asyncio.Task[None]], telemetry: Telemetry) -> None:
+    health.is_draining = True
+    telemetry.event("gateway.draining", turns=line.lanes.running, attempts=line.outbox.at_work)
+    for task in receiving:
+        task.cancel()
+    line.lanes.stop()
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(line.settings.gateway.shutdown_grace):
+            await line.lanes.quiet()
+            await line.outbox.quiet()
+    line.outbox.stop()
+    telemetry.event("gateway.drained", turns=line.lanes.running, attempts=line.outbox.at_work)
+
+
+async def _keep_house(line: Line, telemetry: Telemetry) -> None:
+    """Remove what retention no longer keeps, a little at a time."""
+    while True:
+        await asyncio.sleep(HOUSEKEEPING)
+        try:
+            removed = await line.store.prune(line.host.clock.now())
+        except StoreUnavailable as error:
+            telemetry.event("store.unavailable", error=str(error))
+        else:
+            if removed:
+                telemetry.event("store.pruned", rows=removed)
+
+
+def _loop_factory() -> "type[asyncio.AbstractEventLoop] | None":
+    """uvloop where it can be had: a sixth less CPU for the same work."""
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.Loop

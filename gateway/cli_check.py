@@ -1,0 +1,91 @@
+"""What a configuration would do, said before it does it; and how the gateway that runs by it is doing."""
+
+from pathlib import Path
+from typing import Any
+
+from config.loading import load
+from config.problems import ConfigurationProblems
+from config.secrets import shown
+from config.settings import Settings
+from core.crashpoint import POINTS
+from gateway.catalogue import kinds
+from gateway.cli_client import CommandFailed, GatewayClient, base_of
+from gateway.cli_show import Column, Show
+from gateway.operator_token import token_path
+
+
+def check(config: Path | None, show: Show) -> None:
+    """Raises ConfigurationProblems, after showing them where JSON is wanted, so that the exit code is 2 either way."""
+    try:
+        settings = load(kinds(), config=config)
+    except ConfigurationProblems as refusal:
+        if show.is_json:
+            problems = [{"setting": it.setting, "cause": it.cause, "remedy": it.remedy} for it in refusal.problems]
+            show.json({"ok": False, "configuration": refusal.origin, "problems": problems})
+        raise
+    if show.is_json:
+        show.json(_as_json(settings))
+        return
+    for name, value in _in_words(settings):
+        show.line(f"{name:<14} {value}")
+
+
+def crashpoints(show: Show) -> None:
+    items = [{"name": name, "when": when} for name, when in POINTS.items()]
+    columns = [Column("POINT", lambda item: item["name"]), Column("THE PROCESS ENDS WHEN", lambda item: item["when"])]
+    show.table(items, columns, none="none")
+
+
+def doctor(config: Path | None, show: Show) -> None:
+    """Raises ConfigurationProblems for a wrong configuration, CommandFailed when the gateway is not ready."""
+    settings = load(kinds(), config=config)
+    ready = GatewayClient.of(config).readiness()
+    plugins = [{"account": name, **health} for name, health in ready.get("plugins", {}).items()]
+    if show.is_json:
+        show.json({"configuration": settings.origin, "warnings": settings.warnings, **ready})
+    else:
+        for warning in settings.warnings:
+            show.line(f"warning: {warning}")
+        show.line(f"{base_of(settings.gateway)} is {ready['status']}")
+        show.table(plugins, _PLUGIN, none="no plugin is configured")
+    if ready["status"] != "ready":
+        raise CommandFailed("not ready: " + "; ".join(ready.get("reasons", ["it does not say why"])))
+
+
+_PLUGIN = (
+    Column("ACCOUNT", lambda item: item["account"]),
+    Column("STATE", lambda item: item["state"]),
+    Column("RESTARTS", lambda item: str(item["restarts"])),
+    Column("REASON", lambda item: item["reason"]),
+)
+
+
+def _in_words(settings: Settings) -> list[tuple[str, str]]:
+    gateway = settings.gateway
+    token = "as configured" if gateway.operator_token else f"in {token_path(gateway)}, made at the first start"
+    lines = [
+        ("configuration", settings.origin),
+        ("listens on", base_of(gateway) if gateway.is_loopback else f"{gateway.host}, port {gateway.port}"),
+        ("public address", gateway.public_url or "none"),
+        ("store", str(gateway.database)),
+        ("operator token", token),
+    ]
+    lines += [("agent", f"{entry.name} ({entry.kind})") for entry in settings.agents.values()]
+    lines += [
+        ("account", f"{entry.name} ({entry.kind}), answered by {entry.account.agent}")
+        for entry in settings.plugins.values()
+    ]
+    return lines + [("warning", warning) for warning in settings.warnings]
+
+
+def _as_json(settings: Settings) -> dict[str, Any]:
+    return {
+        "ok": True,
+        "configuration": settings.origin,
+        "warnings": settings.warnings,
+        "gateway": shown(settings.gateway),
+        "agents": {entry.name: shown(entry.settings) for entry in settings.agents.values()},
+        "plugins": {
+            entry.name: {**shown(entry.account), **shown(entry.settings)} for entry in settings.plugins.values()
+        },
+    }

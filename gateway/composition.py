@@ -1,0 +1,175 @@
+"""The parts of a running gateway, made from its settings by constructor arguments: nothing here waits or runs."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from config.settings import AgentEntry, GatewaySettings, LocalAgentSettings, PluginEntry, Settings
+from core.access import Access
+from core.agent import Agent
+from core.clock import Clock
+from core.desk import Desk
+from core.identity import Source
+from core.intake import Account, SourceIntake
+from core.outbox import Channel, Outbox
+from core.pacing import Limits
+from core.patience import Patience
+from core.plugin import AgentPlugin, Host
+from core.preview import Previews
+from core.pursuit import Delegate
+from core.session import Bounds, Lanes
+from core.telemetry import Telemetry
+from core.tracker import TaskTracker
+from gateway import catalogue
+from gateway.agents.making import make_local
+from gateway.store.sqlite import SqliteStore
+
+
+class Line:
+    """The line of one process: intakes, lanes, tracker and outbox, over one store.
+
+    What may change while it runs (access, bounds, limits, agents, policies) is read through `settings` at each use.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        store: SqliteStore,
+        host: Host,
+        tasks: asyncio.TaskGroup,
+        clock: Clock,
+        telemetry: Telemetry,
+    ) -> None:
+        self.settings, self.store, self.host = settings, store, host
+        self._tasks, self._clock, self._telemetry = tasks, clock, telemetry
+        self.plugins: Mapping[str, AgentPlugin] = make_plugins(settings.plugins, host)
+        self.delegates = {name: self._delegate(entry) for name, entry in settings.agents.items()}
+        self.outbox = Outbox(
+            store,
+            {name: self._channel(name) for name in self.plugins},
+            tasks,
+            clock,
+            telemetry,
+            lambda turn: self.previews.stop(turn),
+        )
+        self.previews = Previews(self.plugins, tasks, self.outbox.is_throttled)
+        self.tracker = TaskTracker(
+            store,
+            self.delegates,
+            self.plugins,
+            self.previews,
+            self.outbox.wake,
+            tasks,
+            clock,
+            telemetry,
+            Patience(foreground=settings.gateway.foreground_patience),
+        )
+        self.desk = Desk(store, store, store, self.tracker, self.outbox, lambda: self.lanes, clock)
+        self.lanes = Lanes(
+            store, lambda: bounds_of(self.settings.gateway), tasks, clock, self.tracker.work, self.desk.answer
+        )
+
+    def intake(self, account: str) -> SourceIntake:
+        return SourceIntake(
+            lambda: account_of(self.settings.plugins[account]), self.store, self.lanes, self._clock, self._telemetry
+        )
+
+    def change(self, settings: Settings, agents: Sequence[str]) -> None:
+        """Go on with other settings; these agents are made anew, or gone. What raises changes nothing."""
+        made = {name: self._delegate(settings.agents[name]) for name in agents if name in settings.agents}
+        for name in agents:
+            self.delegates.pop(name, None)
+        self.delegates.update(made)
+        self.settings = settings
+
+    async def recover(self) -> dict[str, int]:
+        """Take up what the last process left: begun attempts, unfinished turns, queued messages."""
+        unknown = await self.outbox.recover()
+        unfinished = await self.store.unfinished()
+        for position, turn in enumerate(unfinished):
+            self.lanes.adopt(turn, position * STAGGER if turn.waiting else 0.0)
+        ready = await self.store.ready()
+        for item in ready:
+            self.lanes.add(item)
+        return {"unknown": unknown, "unfinished": len(unfinished), "queued": sum(item.queued for item in ready)}
+
+    def _channel(self, name: str) -> Channel:
+        plugin = self.plugins[name]
+        return Channel(
+            plugin,
+            lambda: limits_of(self.settings.plugins[name].settings),
+            lambda: self.settings.plugins[name].account.on_unknown,
+        )
+
+    def _delegate(self, entry: AgentEntry) -> Delegate:
+        if isinstance(entry.settings, LocalAgentSettings):
+            agent: Agent = make_local(
+                entry.name,
+                entry.settings.entry,
+                entry.settings.options,
+                state=self.host.state,
+                clock=self._clock,
+                tasks=self._tasks,
+            )
+            return Delegate(agent, resubmits=True, is_local=True)
+        from a2a.client import make  # imported only where a remote agent is configured
+
+        settings: Any = entry.settings
+        return Delegate(make(entry.name, settings, self.host.client), resubmits=settings.resubmit == "same_message_id")
+
+
+STAGGER = 0.05  # seconds between the waiting tasks taken up again after a start, so that agents are not stampeded
+
+
+def make_plugins(entries: Mapping[str, PluginEntry], host: Host) -> dict[str, AgentPlugin]:
+    """Every configured account, in order; the first of a kind is that kind's default."""
+    made: dict[str, AgentPlugin] = {}
+    kinds: set[str] = set()
+    for name, entry in entries.items():
+        lent = Host(
+            client=host.client,
+            leases=host.leases,
+            state=host.state,
+            history=host.history,
+            clock=host.clock,
+            holder=host.holder,
+            public_url=host.public_url,
+            is_default=entry.kind not in kinds,
+        )
+        kinds.add(entry.kind)
+        made[name] = catalogue.plugin(entry.kind).create(name, entry.settings, lent)
+    return made
+
+
+def bounds_of(gateway: GatewaySettings) -> Bounds:
+    return Bounds(
+        max_turns=gateway.max_turns,
+        max_turns_per_owner=gateway.turns_per_owner,
+        max_queued=gateway.max_queued,
+        max_queued_per_owner=gateway.max_queued_per_owner,
+    )
+
+
+def account_of(entry: PluginEntry) -> Account:
+    access: Any = getattr(entry.settings, "access", None)
+    allowed = Access(
+        direct=getattr(access, "direct", "allow"),
+        groups=getattr(access, "groups", "off"),
+        allow=frozenset(str(one) for one in getattr(access, "allow", ())),
+    )
+    return Account(
+        source=Source(entry.kind, entry.name),
+        agent=entry.account.agent,
+        access=allowed,
+        owner=entry.account.fixed_owner,
+        language=entry.account.language,
+        collect=entry.account.collect,
+    )
+
+
+def limits_of(settings: object) -> Limits:
+    """The channel's own limits, where its settings have such."""
+    limits: Any = getattr(settings, "limits", None)
+    if limits is None:
+        return Limits()
+    return Limits(limits.per_second, limits.per_chat_second, limits.per_group_minute)

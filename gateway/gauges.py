@@ -1,0 +1,46 @@
+"""The numbers that are asked for rather than counted: how much waits where, and who is well."""
+
+from typing import Protocol
+
+from gateway.health import Health
+from gateway.metrics import Metrics
+
+
+class Queue(Protocol):
+    """core.session.Lanes, as far as it is counted."""
+
+    @property
+    def queued(self) -> int: ...
+
+    @property
+    def running(self) -> int: ...
+
+
+class Sending(Protocol):
+    """core.outbox.Outbox, as far as it is counted."""
+
+    @property
+    def at_work(self) -> int: ...
+
+
+class Writing(Protocol):
+    """The store, as far as it is counted."""
+
+    @property
+    def waiting(self) -> int: ...
+
+
+def watch(metrics: Metrics, *, queue: Queue, sending: Sending, writing: Writing, health: Health) -> None:
+    """Each is read at a scrape, never in between."""
+    metrics.gauge("queued_messages", "Messages admitted and not yet taken into a turn", lambda: queue.queued)
+    metrics.gauge("running_turns", "Turns that hold one of max_turns slots", lambda: queue.running)
+    metrics.gauge("busy_delivery_lanes", "Addresses with a delivery under way", lambda: sending.at_work)
+    metrics.gauge("waiting_writes", "Operations that wait for the disk", lambda: writing.waiting)
+    metrics.gauge("store_healthy", "1 while the store is held and commits", lambda: float(not health.store()))
+    metrics.gauge("ready", "1 while /readyz answers 200", lambda: float(not health.obstacles()))
+    metrics.gauge(
+        "plugin_up",
+        "1 while the account's plugin runs, 0 while it waits for its next try or for a changed setting",
+        lambda: {name: float(plugin.is_up) for name, plugin in health.plugins().items()},
+        label="account",
+    )

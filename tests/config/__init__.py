@@ -1,0 +1,1 @@
+"""The settings: what is read, what is refused, and in which words."""

@@ -1,0 +1,182 @@
+"""What the settings mean, and what is said about those that cannot be."""
+
+from pathlib import Path
+
+import pytest
+
+from config.settings import AccountSettings, GatewaySettings
+from tests.config.conftest import AGENT, PIGEON, Load, Refusal
+
+
+def test_a_minimal_file_gives_the_documented_defaults(loaded: Load) -> None:
+    gateway = loaded(AGENT).gateway
+    assert (gateway.host, gateway.port, gateway.max_turns, gateway.max_queued) == ("127.0.0.1", 8080, 64, 20_000)
+    assert (gateway.turns_per_owner, gateway.max_queued_per_owner) == (48, 1000)
+    assert (gateway.dedupe_horizon, gateway.retention) == (72 * 3600, 30 * 86_400)
+    assert gateway.database == Path(".frontdesk/frontdesk.db")
+
+
+def test_a_fourth_slash_makes_the_path_of_the_store_absolute() -> None:
+    assert GatewaySettings(store="sqlite:////var/lib/desk.db").database == Path("/var/lib/desk.db")
+
+
+@pytest.mark.parametrize(
+    ("written", "seconds"), [("20", 20), ('"20 s"', 20), ('"1.5min"', 90), ('"72h"', 259_200), ('"30 d"', 2_592_000)]
+)
+def test_a_duration_is_seconds_or_carries_its_unit(loaded: Load, written: str, seconds: float) -> None:
+    assert (
+        loaded(f"[gateway]\nretention = '60 d'\nforeground_patience = {written}").gateway.foreground_patience == seconds
+    )
+
+
+def test_a_size_may_carry_its_unit(loaded: Load) -> None:
+    assert loaded('[gateway]\nbody_limit = "2 MiB"').gateway.body_limit == 2 << 20
+
+
+def test_an_unknown_key_is_refused_with_its_path_and_a_suggestion(refused: Refusal) -> None:
+    assert "gateway.prot: unknown setting 'prot'; did you mean 'port'?" in refused("[gateway]\nprot = 1")
+
+
+def test_a_mistyped_setting_that_all_accounts_share_is_suggested_too(refused: Refusal) -> None:
+    words = refused(AGENT + PIGEON + 'ownr = "us"')
+    assert "plugins.nest.ownr: unknown setting 'ownr'; did you mean 'owner'?" in words
+
+
+def test_a_key_inside_a_nested_table_gets_its_full_path_and_a_suggestion(refused: Refusal) -> None:
+    words = refused('[agents.far]\nkind = "remote"\ncard = "https://a"\nauth = { kind = "bearer", tokn = "env:RING" }')
+    assert "agents.far.auth.tokn: unknown setting 'tokn'; did you mean 'token'?" in words
+
+
+def test_an_unknown_section_is_refused_with_a_suggestion(refused: Refusal) -> None:
+    assert "unknown section 'plugin'; did you mean 'plugins'?" in refused('[plugin.nest]\nkind = "pigeon"')
+
+
+def test_an_unknown_kind_is_refused_with_a_suggestion(refused: Refusal) -> None:
+    words = refused(AGENT + '[plugins.nest]\nkind = "pidgeon"\nagent = "echo"')
+    assert "plugins.nest.kind: unknown kind 'pidgeon'; did you mean 'pigeon'?" in words
+
+
+def test_a_missing_kind_is_refused_with_the_kinds_there_are(refused: Refusal) -> None:
+    words = refused(AGENT + '[plugins.nest]\nagent = "echo"')
+    assert "plugins.nest.kind: is required and not set; choose pigeon or mute" in words
+
+
+def test_a_wrong_value_is_quoted_with_the_remedy(refused: Refusal) -> None:
+    words = refused('[gateway]\nport = "eighty"')
+    assert "gateway.port: 'eighty' is wrong" in words
+    assert "give a port from 1 to 65535" in words
+
+
+def test_a_missing_setting_is_named_with_its_models_own_advice(refused: Refusal) -> None:
+    words = refused(AGENT + '[plugins.nest]\nkind = "pigeon"\nagent = "echo"')
+    assert "plugins.nest.token: is required and not set; set it to the pigeon's ring number" in words
+
+
+def test_all_problems_are_reported_together(refused: Refusal) -> None:
+    words = refused('[gateway]\nprot = 1\nmax_turns = 0\n[plugins.nest]\nkind = "pigeon"\nagent = "nobody"\n')
+    assert "4 problems in" in words
+    for setting in ("gateway.prot", "gateway.max_turns", "plugins.nest.token", "plugins.nest.agent"):
+        assert f"\n  {setting}: " in words
+
+
+def test_a_route_to_an_agent_that_does_not_exist_is_refused_with_a_suggestion(refused: Refusal) -> None:
+    words = refused(AGENT + PIGEON.replace('agent = "echo"', 'agent = "ehco"'))
+    assert "plugins.nest.agent: unknown agent 'ehco'; did you mean 'echo'?" in words
+
+
+def test_a_local_agent_that_does_not_exist_is_refused_with_a_suggestion(refused: Refusal) -> None:
+    words = refused('[agents.desk]\nkind = "local"\nentry = "concierg"')
+    assert "agents.desk.entry: unknown local agent 'concierg'; did you mean 'concierge'?" in words
+
+
+@pytest.mark.parametrize("name", ["Support", "my bot", "a" * 65, "a/b", "ä"])
+def test_a_name_that_cannot_be_part_of_an_address_is_refused(refused: Refusal, name: str) -> None:
+    assert "cannot be a name" in refused(f'[agents."{name}"]\nkind = "local"\nentry = "echo"')
+
+
+@pytest.mark.case("T93")
+def test_two_accounts_that_differ_by_dashes_alone_are_refused(refused: Refusal) -> None:
+    words = refused(AGENT + PIGEON.replace("nest", "my-nest") + PIGEON.replace("nest", "my_nest"))
+    assert "plugins.my_nest: its name differs from 'my-nest' by dashes alone" in words
+
+
+@pytest.mark.case("T93")
+def test_one_account_written_twice_is_refused(refused: Refusal) -> None:
+    assert "it is not TOML" in refused(AGENT + PIGEON + PIGEON)
+
+
+@pytest.mark.case("DEL-21")
+@pytest.mark.case("SEC-07")
+def test_a_missing_key_takes_its_strictest_value(loaded: Load) -> None:
+    nest = loaded(AGENT + PIGEON).plugins["nest"]
+    assert (nest.account.owner, nest.account.fixed_owner, nest.settings.access.direct) == ("per_sender", "", "allow")  # type: ignore[attr-defined]
+    assert loaded(AGENT).gateway.host == "127.0.0.1"
+
+
+def test_a_kind_has_the_last_word_on_the_default_of_a_common_setting(loaded: Load) -> None:
+    assert loaded(AGENT + PIGEON).plugins["nest"].account.on_unknown == "skip"
+    assert loaded(AGENT + PIGEON + 'on_unknown = "ask"').plugins["nest"].account.on_unknown == "ask"
+    assert AccountSettings(kind="any", agent="echo").on_unknown == "ask"
+
+
+def test_a_horizon_below_48_hours_is_refused(refused: Refusal) -> None:
+    assert "gateway.dedupe_horizon" in refused('[gateway]\ndedupe_horizon = "47 h"')
+
+
+def test_one_owner_cannot_be_given_more_turns_than_there_are(refused: Refusal) -> None:
+    words = refused("[gateway]\nmax_turns = 4\nmax_turns_per_owner = 5")
+    assert "gateway: max_turns_per_owner is above max_turns; lower it, or leave it out" in words
+
+
+@pytest.mark.parametrize("store", ["postgresql://desk@db/desk", "sqlite:///:memory:", "frontdesk.db", "sqlite:///"])
+def test_a_store_that_keeps_nothing_or_is_unknown_is_refused(refused: Refusal, store: str) -> None:
+    assert "only a SQLite file can be the store; write sqlite:///PATH" in refused(f'[gateway]\nstore = "{store}"')
+
+
+@pytest.mark.parametrize(
+    "url", ["desk.example.com", "ftp://desk.example.com", "https://", "https://u:p@desk", "https://d/?a"]
+)
+def test_a_public_url_that_is_no_plain_address_is_refused(refused: Refusal, url: str) -> None:
+    assert "gateway.public_url: it is not an http or https address" in refused(f'[gateway]\npublic_url = "{url}"')
+
+
+def test_a_short_operator_token_is_refused_without_being_shown(refused: Refusal) -> None:
+    words = refused('[gateway]\noperator_token = "hunter2"')
+    assert "gateway.operator_token: it needs 16 to 512" in words
+    assert "hunter2" not in words
+
+
+def test_a_value_under_a_mistyped_secret_is_never_quoted(refused: Refusal) -> None:
+    assert "ring-number-one" not in refused(AGENT + PIGEON + 'tokn = "ring-number-one"')
+
+
+@pytest.mark.case("T87")
+def test_a_public_host_needs_an_operator_token(refused: Refusal) -> None:
+    words = refused('[gateway]\nhost = "0.0.0.0"')
+    assert "gateway.host: 0.0.0.0 is reachable by others and gateway.operator_token is not set" in words
+    assert "listen on 127.0.0.1" in words
+
+
+@pytest.mark.case("T87")
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7", "desk.example.com"])
+def test_a_public_host_needs_every_account_authenticated(refused: Refusal, host: str) -> None:
+    text = f'[gateway]\nhost = "{host}"\noperator_token = "0123456789abcdef"\n' + AGENT + PIGEON
+    words = refused(text + 'access = { direct = "open" }')
+    assert f"plugins.nest: {host} is reachable by others and this account is not authenticated" in words
+
+
+@pytest.mark.case("T87")
+def test_an_account_that_does_not_say_how_it_authenticates_counts_as_open(refused: Refusal) -> None:
+    text = '[gateway]\nhost = "::"\noperator_token = "0123456789abcdef"\n'
+    assert "does not say how" in refused(text + AGENT + '[plugins.nest]\nkind = "mute"\nagent = "echo"')
+
+
+@pytest.mark.case("T87")
+def test_a_public_host_is_taken_when_everything_is_authenticated(loaded: Load) -> None:
+    text = '[gateway]\nhost = "0.0.0.0"\noperator_token = "0123456789abcdef"\n'
+    assert not loaded(text + AGENT + PIGEON).gateway.is_loopback
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.9.1", "::1", "localhost"])
+def test_loopback_needs_no_authentication(loaded: Load, host: str) -> None:
+    assert loaded(f'[gateway]\nhost = "{host}"\n' + AGENT + PIGEON + 'access = { direct = "open" }').gateway.is_loopback

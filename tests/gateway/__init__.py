@@ -1,0 +1,1 @@
+"""The process around the core: what operators see, set and ask."""

@@ -1,0 +1,291 @@
+"""The command line: what a tired operator types and reads, against a real server."""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from core.crashpoint import POINTS
+from core.doors.ingress import Ingress
+from core.telemetry import Silent
+from gateway.api import ControlApi, NotPossible
+from gateway.cli_show import ago, printable, shorten
+from gateway.health import Health, Operator, health_routes
+from gateway.metrics import Metrics
+from gateway.supervisor import PluginHealth, PluginState
+from tests.gateway.conftest import TOKEN, Serve
+from tests.gateway.ledger import Ledger, delivery, task
+
+ROOT = Path(__file__).resolve().parents[2]
+AGENT = '[agents.echo]\nkind = "local"\nentry = "echo"\n'
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    code: int
+    out: str
+    err: str
+
+
+Type = Callable[..., Awaitable[Ended]]
+
+
+async def typed(*arguments: str, cwd: Path, **environ: str) -> Ended:
+    """`frontdesk` with these arguments, in this folder."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "gateway",
+        *arguments,
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "NO_COLOR": "1", **environ},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    async with asyncio.timeout(60):
+        out, err = await process.communicate()
+    assert process.returncode is not None
+    return Ended(process.returncode, out.decode(), err.decode())
+
+
+@pytest.fixture
+def ledger() -> Ledger:
+    return Ledger()
+
+
+@pytest.fixture
+async def frontdesk(ledger: Ledger, serve: Serve, tmp_path: Path) -> AsyncIterator[Type]:
+    """Types commands beside a running gateway."""
+    red = PluginHealth(PluginState.RESTARTING, 0.0, reason="OSError: no network")
+    health = Health(lambda: None, lambda: {"support": red}, is_listening=True)
+    operator = Operator(TOKEN)
+    ingress = Ingress()
+    routes = ControlApi(ledger, operator, Silent(), version="1.2").routes(ingress)
+    async with serve([*routes, *health_routes(ingress, health, Metrics(), operator)]) as client:
+        port = client._base_url.port  # type: ignore[union-attr]
+        config = tmp_path / "frontdesk.toml"
+        config.write_text(f'[gateway]\nport = {port}\noperator_token = "{TOKEN}"\n{AGENT}')
+
+        async def type_(*arguments: str) -> Ended:
+            return await typed(*arguments, cwd=tmp_path)
+
+        yield type_
+
+
+async def test_a_list_is_an_aligned_table_with_short_ids(frontdesk: Type) -> None:
+    ended = await frontdesk("delivery", "list")
+    assert (ended.code, ended.err) == (0, "")
+    head, _rule, first, *_rest = ended.out.splitlines()
+    assert head.split() == ["ID", "STATE", "ACCOUNT", "CHAT", "PART", "TRIES", "QUEUED", "REASON"]
+    assert head.index("STATE") == first.index("unknown")
+    assert delivery(0)["id"].startswith(first.split()[0])
+    assert len(first.split()[0]) < 33
+
+
+async def test_a_list_as_json_is_the_records_themselves(frontdesk: Type, ledger: Ledger) -> None:
+    assert json.loads((await frontdesk("delivery", "list", "--format", "json")).out) == ledger.deliveries_
+
+
+async def test_a_list_says_when_there_is_more(frontdesk: Type) -> None:
+    assert "... and more; --limit shows them" in (await frontdesk("task", "list", "--limit", "3")).out
+    assert len(json.loads((await frontdesk("task", "list", "--limit", "300", "--format", "json")).out)) == 300
+
+
+async def test_a_list_can_be_narrowed_to_a_state_and_an_empty_one_says_so(frontdesk: Type) -> None:
+    assert "4711" in (await frontdesk("delivery", "list", "--state", "unknown")).out
+    assert (await frontdesk("delivery", "list", "--state", "dead")).out == "no delivery yet\n"
+
+
+@pytest.mark.parametrize(("thing", "what"), [("session", "sessions_"), ("task", "tasks_"), ("delivery", "deliveries_")])
+async def test_one_record_is_shown_by_its_full_id(frontdesk: Type, ledger: Ledger, thing: str, what: str) -> None:
+    record = getattr(ledger, what)[1]
+    ended = await frontdesk(thing, "show", record["ref" if thing == "session" else "id"], "--format", "json")
+    assert json.loads(ended.out) == record
+
+
+async def test_the_beginning_of_an_id_is_enough_when_no_other_shares_it(frontdesk: Type, ledger: Ledger) -> None:
+    ledger.tasks_.append(task(0, id="ffee" * 8))
+    assert "ffee" * 8 in (await frontdesk("task", "show", "ffe")).out
+    several = await frontdesk("task", "show", "0197")
+    assert (several.code, several.out) == (1, "")
+    assert "'0197' is the beginning of 450 ids; write more of it" in several.err
+    assert "no task begins with 'abc'; `frontdesk task list` shows them" in (await frontdesk("task", "show", "abc")).err
+
+
+@pytest.mark.case("T53")
+async def test_what_strangers_wrote_neither_colours_nor_forges_what_the_operator_reads(frontdesk: Type) -> None:
+    ended = await frontdesk("task", "show", task(1)["id"])
+    assert "\x1b" not in ended.out
+    assert "[bold]markup[/bold]" in ended.out
+    assert not any(line.startswith("<b>") for line in ended.out.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("task", "cancel", task(5)["id"]), "asked to stop; the agent says: canceled"),
+        (("task", "refresh", task(5)["id"]), "the agent says: completed"),
+        (("delivery", "retry", delivery(0)["id"]), "now queued"),
+        (("delivery", "discard", delivery(0)["id"]), "now discarded"),
+    ],
+)
+async def test_an_action_is_done_and_its_outcome_said(
+    frontdesk: Type, ledger: Ledger, arguments: tuple[str, ...], words: str
+) -> None:
+    ended = await frontdesk(*arguments)
+    assert (ended.code, ended.out) == (0, f"{arguments[2]}: {words}\n")
+    assert ledger.acts == [(arguments[1], arguments[2])]
+
+
+async def test_an_action_that_is_not_possible_says_why(frontdesk: Type, ledger: Ledger) -> None:
+    ledger.trouble = NotPossible("it was delivered")
+    ended = await frontdesk("delivery", "retry", delivery(0)["id"])
+    assert (ended.code, ended.err) == (1, "frontdesk: it was delivered\n")
+
+
+async def test_the_doctor_says_that_it_is_ready_and_which_account_is_not(frontdesk: Type) -> None:
+    ended = await frontdesk("doctor")
+    assert (ended.code, ended.err) == (0, "")
+    assert "is ready" in ended.out
+    assert "support" in ended.out
+    assert "OSError: no network" in ended.out
+
+
+async def test_a_wrong_operator_token_is_said_with_the_remedy(frontdesk: Type, tmp_path: Path) -> None:
+    config = tmp_path / "frontdesk.toml"
+    config.write_text(config.read_text().replace(TOKEN, "another-token-0123456789"))
+    ended = await frontdesk("task", "list")
+    assert ended.code == 1
+    assert "refused the operator token; use the configuration it was started with" in ended.err
+
+
+@pytest.mark.parametrize("arguments", [("task", "list"), ("session", "show", "abc"), ("doctor",)])
+async def test_a_gateway_that_is_not_running_is_said_in_one_line_with_the_remedy(
+    tmp_path: Path, unused_tcp_port: int, arguments: tuple[str, ...]
+) -> None:
+    text = f'[gateway]\nport = {unused_tcp_port}\noperator_token = "{TOKEN}"\n{AGENT}'
+    (tmp_path / "frontdesk.toml").write_text(text)
+    ended = await typed(*arguments, cwd=tmp_path)
+    assert (ended.code, ended.out, ended.err.count("\n")) == (1, "", 1)
+    assert f"no gateway answers at http://127.0.0.1:{unused_tcp_port}; start it with `frontdesk run`" in ended.err
+
+
+async def test_a_gateway_that_was_never_started_is_said_in_one_line_too(tmp_path: Path) -> None:
+    ended = await typed("task", "list", cwd=tmp_path)
+    assert (ended.code, ended.err.count("\n")) == (1, 1)
+    assert "start it with `frontdesk run`" in ended.err
+
+
+@pytest.mark.parametrize("command", ["run", "check"])
+async def test_a_wrong_configuration_ends_with_2_and_every_problem(tmp_path: Path, command: str) -> None:
+    (tmp_path / "frontdesk.toml").write_text("[gateway]\nprot = 1\nmax_turns = 0\n")
+    ended = await typed(command, cwd=tmp_path)
+    assert (ended.code, ended.out) == (2, "")
+    assert "did you mean 'port'?" in ended.err
+    assert "gateway.max_turns" in ended.err
+    assert "Traceback" not in ended.err
+
+
+@pytest.mark.case("T87")
+async def test_a_public_host_without_authentication_ends_the_start_with_the_reason(tmp_path: Path) -> None:
+    ended = await typed("run", cwd=tmp_path, FRONTDESK_GATEWAY__HOST="0.0.0.0")
+    assert ended.code == 2
+    assert "0.0.0.0 is reachable by others and gateway.operator_token is not set" in ended.err
+
+
+@pytest.mark.case("T05")
+@pytest.mark.parametrize("secret", ['""', '"  "', None])
+async def test_a_webhook_without_a_secret_ends_the_start_and_names_the_setting(
+    tmp_path: Path, secret: str | None
+) -> None:
+    text = f'{AGENT}[plugins.bot]\nkind = "telegram"\nagent = "echo"\nmode = "webhook"\ntoken = "env:BOT"\n'
+    (tmp_path / "frontdesk.toml").write_text(text + (f"webhook_secret = {secret}\n" if secret else ""))
+    ended = await typed("run", cwd=tmp_path, BOT=f"123456789:{'A' * 35}")
+    assert ended.code == 2
+    assert "plugins.bot.webhook_secret" in ended.err
+
+
+async def test_a_check_says_what_would_be_done(tmp_path: Path) -> None:
+    ended = await typed("check", cwd=tmp_path)
+    assert (ended.code, ended.err) == (0, "")
+    for words in (
+        "http://127.0.0.1:8080",
+        "the built-in demo",
+        "chat (webchat), answered by concierge",
+        "echo (local)",
+    ):
+        assert words in ended.out
+
+
+@pytest.mark.case("T83")
+@pytest.mark.case("T52")
+async def test_a_check_never_shows_a_secret(tmp_path: Path) -> None:
+    bot = '[plugins.bot]\nkind = "telegram"\nagent = "echo"\ntoken = "env:BOT"\n'
+    (tmp_path / "frontdesk.toml").write_text(f'[gateway]\noperator_token = "{TOKEN}"\n{AGENT}{bot}')
+    for form in ("human", "json"):
+        ended = await typed("check", "--format", form, cwd=tmp_path, BOT=f"123456789:{'A' * 35}")
+        assert ended.code == 0, ended.err
+        assert TOKEN not in ended.out + ended.err
+        assert "A" * 35 not in ended.out + ended.err
+    assert json.loads(ended.out)["plugins"]["bot"]["token"] == {"set": True}
+
+
+async def test_a_failed_check_as_json_lists_the_problems(tmp_path: Path) -> None:
+    (tmp_path / "frontdesk.toml").write_text("[gateway]\nprot = 1\n")
+    ended = await typed("check", "--format", "json", cwd=tmp_path)
+    assert ended.code == 2
+    assert json.loads(ended.out)["problems"] == [
+        {"setting": "gateway.prot", "cause": "unknown setting 'prot'", "remedy": "did you mean 'port'?"}
+    ]
+
+
+async def test_the_doctor_lists_every_crash_point(tmp_path: Path) -> None:
+    ended = await typed("doctor", "--crashpoints", "--format", "json", cwd=tmp_path)
+    assert {point["name"] for point in json.loads(ended.out)} == set(POINTS)
+
+
+@pytest.mark.parametrize(
+    "arguments", [("bogus",), ("task", "show"), ("run", "--port", "1"), ("task", "list", "--limit", "0")]
+)
+async def test_a_command_that_does_not_exist_ends_with_2(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    assert (await typed(*arguments, cwd=tmp_path)).code == 2
+
+
+async def test_run_does_not_load_what_only_the_other_commands_need() -> None:
+    program = (
+        "import sys\nfrom gateway.cli import main\n"
+        "try: main(['run', '--config', '/nowhere'])\n"
+        "except SystemExit as end: print(end.code, *sys.modules)"
+    )
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", program, cwd=ROOT, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL
+    )
+    out, _ = await process.communicate()
+    code, *modules = out.decode().split()
+    assert code == "2"
+    assert not {name for name in modules if name.split(".")[0] in ("typer", "rich", "telegram")}
+
+
+def test_ids_are_shortened_as_far_as_they_can_be_told_apart() -> None:
+    assert [shorten(["0197c0ffee01", "0197c0ffee02"])(it) for it in ("0197c0ffee01",)] == ["0197c0ffee01"]
+    assert shorten(["a" * 32, "b" * 32])("a" * 32) == "a" * 8
+    assert shorten([])("c" * 32) == "c" * 8
+
+
+def test_a_time_is_said_as_people_say_it() -> None:
+    assert [ago(seconds) for seconds in (5, 90, 7200, 200_000, -60)] == [
+        "5 s ago",
+        "2 min ago",
+        "2 h ago",
+        "2 d ago",
+        "1 min from now",
+    ]
+
+
+def test_control_characters_of_strangers_become_harmless() -> None:
+    assert printable("a\x1b[31m\nb\u202e") == "a\N{REPLACEMENT CHARACTER}[31m b\N{REPLACEMENT CHARACTER}"

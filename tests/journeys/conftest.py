@@ -1,0 +1,34 @@
+"""The two ends and the process between them; at the end of each test the gateway's log is searched."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.agent import ScriptedAgent
+from tests.fakes.telegram import FakeTelegram
+from tests.journeys.process import GatewayProcess
+from tests.journeys.setting import configured, words_said
+
+
+@pytest.fixture
+async def telegram() -> AsyncIterator[FakeTelegram]:
+    async with FakeTelegram() as server:
+        yield server
+
+
+@pytest.fixture
+async def agent() -> AsyncIterator[ScriptedAgent]:
+    async with ScriptedAgent() as server:
+        yield server
+
+
+@pytest.fixture
+async def gateway(tmp_path: Path, telegram: FakeTelegram, agent: ScriptedAgent) -> AsyncIterator[GatewayProcess]:
+    """Configured for the two, and not started yet: a test may change its settings first."""
+    async with configured(tmp_path / "desk", telegram.base, telegram.token, agent.card_url) as process:
+        yield process
+        if process.is_running:
+            assert await process.stop() == 0
+    process.private |= words_said(telegram)
+    process.check_log()
