@@ -21,6 +21,7 @@ SCHEMAS: dict[str, Schema] = {
         tasks=_COUNTS,
         deliveries=_COUNTS,
         unknown={**NUMBER, "description": "Deliveries and submissions whose outcome nobody knows"},
+        unreadable={**NUMBER, "description": "Authenticated events that could not be read"},
         unknown_ids={**_WORDS, "description": "The channel's own ids of the messages concerned; with ids=1"},
     ),
     "Session": record(

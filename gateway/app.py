@@ -22,12 +22,13 @@ from aiohttp import web
 
 from config.settings import Settings
 from core.clock import SystemClock
-from core.doors.ingress import Ingress, IngressLimits
+from core.doors.ingress import Ingress, IngressLimits, Refusal
 from core.doors.listener import Listener
 from core.doors.outbound import GuardedClient
 from core.errors import ConfigurationError, StoreUnavailable
 from core.ids import new_id
 from core.plugin import Host
+from gateway import gauges
 from gateway.api import ControlApi
 from gateway.composition import Line
 from gateway.health import Health, Operator, health_routes
@@ -86,8 +87,8 @@ async def _serve(settings: Settings, reread: Callable[[], Settings], telemetry: 
         ):
             host = Host(client, store, store, store, clock, holder, gateway.public_url)
             line = Line(settings, store, host, tasks, clock, telemetry)
-            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, _reload, line, reread, telemetry)
             supervisor = Supervisor(clock, telemetry)
+            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, _reload, line, supervisor, reread, telemetry)
             health = Health(lambda: store.healthy or "", supervisor.states)
             async with _listening(line, supervisor, health, telemetry):
                 if await _held(store, stop, telemetry):
@@ -97,7 +98,7 @@ async def _serve(settings: Settings, reread: Callable[[], Settings], telemetry: 
         telemetry.event("gateway.stopped")
 
 
-def _reload(line: Line, reread: Callable[[], Settings], telemetry: Telemetry) -> None:
+def _reload(line: Line, supervisor: Supervisor, reread: Callable[[], Settings], telemetry: Telemetry) -> None:
     try:
         new = reread()
         found = changes(line.settings, new)
@@ -105,6 +106,8 @@ def _reload(line: Line, reread: Callable[[], Settings], telemetry: Telemetry) ->
     except ConfigurationError as error:
         telemetry.event("configuration.refused", level="warning", error=str(error))
         return
+    telemetry.hide(new.secrets())
+    supervisor.revive()
     telemetry.event("configuration.reread", changed=[*found.live, *found.agents], needs_restart=list(found.restart))
 
 
@@ -120,7 +123,10 @@ async def _listening(
     limits = IngressLimits(
         body=gateway.body_limit, body_deadline=gateway.body_deadline, head_deadline=gateway.head_deadline
     )
-    ingress, operator = Ingress(limits), Operator(ensure_token(gateway))
+    token = ensure_token(gateway)
+    telemetry.hide([token])
+    gauges.watch(telemetry.metrics, queue=line.lanes, sending=line.outbox, writing=line.store, health=health)
+    ingress, operator = Ingress(limits, on_refusal=_refused(telemetry)), Operator(token)
     app = web.Application()
     app.add_routes(health_routes(ingress, health, telemetry.metrics, operator))
     operations = LineOperations(line, supervisor, Records(line.store))
@@ -131,6 +137,22 @@ async def _listening(
         telemetry.event("gateway.listening", address=where, version=VERSION, configuration=line.settings.origin)
         yield listener
         health.is_draining = True
+
+
+def _refused(telemetry: Telemetry) -> Callable[[web.Request, Refusal], None]:
+    """Every refusal at the door is one event: what was asked, and why it was refused; never what it carried."""
+
+    def record(request: web.Request, refusal: Refusal) -> None:
+        route = request.match_info.route.resource
+        telemetry.event(
+            "ingress.refused",
+            path=route.canonical if route is not None else "",
+            method=request.method,
+            status=refusal.status,
+            outcome=refusal.reason,
+        )
+
+    return record
 
 
 async def _held(store: SqliteStore, stop: asyncio.Event, telemetry: Telemetry) -> bool:

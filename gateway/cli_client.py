@@ -21,7 +21,7 @@ from gateway.operator_token import find_token, token_path
 TIMEOUT = 30.0  # seconds for one answer; a cancel asks a remote agent first
 PAGE = 200  # items asked for at once
 SEARCHED = 2000  # items looked through for a shortened id
-FULL_ID = 32  # hexadecimal digits of an id
+FULL_ID = 32  # characters; ids of this length and more are taken as they are
 
 Item = dict[str, Any]
 
@@ -70,16 +70,18 @@ class GatewayClient:
                 return
 
     def find(self, path: str, short: str, *, by: str = "id") -> str:
-        """The full id that a shortened one means."""
+        """The full id that a shortened one means: its beginning, or the number that ends it."""
         if len(short) >= FULL_ID:
             return short
-        found = {str(item[by]) for item in self.items(path, most=SEARCHED) if str(item[by]).startswith(short)}
+        known = [str(item[by]) for item in self.items(path, most=SEARCHED)]
+        exact = [full for full in known if short in (full, tail(full))]
+        found = exact or [full for full in known if full.startswith(short)]
         what = path.rpartition("/")[2].removesuffix("s").replace("deliverie", "delivery")
         if not found:
             raise CommandFailed(f"no {what} begins with '{short}'; `frontdesk {what} list` shows them")
         if len(found) > 1:
             raise CommandFailed(f"'{short}' is the beginning of {len(found)} ids; write more of it")
-        return found.pop()
+        return found[0]
 
     def readiness(self) -> Item:
         """What /readyz says, ready or not."""
@@ -114,6 +116,12 @@ def base_of(gateway: GatewaySettings) -> str:
         if address.is_unspecified:  # it listens everywhere, loopback included
             host = "127.0.0.1" if address.version == 4 else "::1"
     return f"http://[{host}]:{gateway.port}" if ":" in host else f"http://{host}:{gateway.port}"
+
+
+def tail(full: str) -> str:
+    """The number at the end of a name such as TURN-34, which is unique among its kind; "" where there is none."""
+    beginning, _, number = full.rpartition("-")
+    return number if beginning and number.isdigit() else ""
 
 
 def segment(text: str) -> str:

@@ -13,7 +13,7 @@ import typer
 from core.errors import ConfigurationError
 from gateway import cli_check
 from gateway.cli import FAILED, MISCONFIGURED, OK, complain, run_gateway
-from gateway.cli_client import CommandFailed, GatewayClient, segment
+from gateway.cli_client import CommandFailed, GatewayClient, segment, tail
 from gateway.cli_show import Column, Show, shorten, when
 from gateway.version import VERSION
 
@@ -52,7 +52,7 @@ def task_columns(short: Short) -> tuple[Column, ...]:
 
 def delivery_columns(short: Short) -> tuple[Column, ...]:
     return (
-        Column("ID", lambda it: short(it["id"])),
+        Column("ID", lambda it: tail(it["id"]) or short(it["id"])),
         Column("STATE", lambda it: it["state"]),
         Column("ACCOUNT", lambda it: it["account"]),
         Column("CHAT", lambda it: it["chat"]),

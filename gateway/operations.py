@@ -1,8 +1,8 @@
 """What the control API can do to a running line."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+from config.secrets import shown as without_secrets
 from gateway.api import Item, NotPossible, Records, UnknownId
 from gateway.composition import Line
 from gateway.health import shown
@@ -20,15 +20,16 @@ class LineOperations:
                 "name": name,
                 "kind": entry.kind,
                 "agent": entry.account.agent,
-                "health": {**shown(states[name]), **self._supervisor.report(name)} if name in states else {},
-                "settings": without_secrets(entry.settings.model_dump(mode="json")),
+                "health": shown(states[name]) if name in states else {},
+                "connection": self._supervisor.report(name) if name in states else {},
+                "settings": without_secrets(entry.settings),
             }
             for name, entry in self._line.settings.plugins.items()
         ]
 
     def agents(self) -> Sequence[Item]:
         return [
-            {"name": name, "kind": entry.kind, "settings": without_secrets(entry.settings.model_dump(mode="json"))}
+            {"name": name, "kind": entry.kind, "settings": without_secrets(entry.settings)}
             for name, entry in self._line.settings.agents.items()
         ]
 
@@ -68,19 +69,3 @@ class LineOperations:
     async def _known(self, delivery: str) -> None:
         if await self.records.delivery(delivery) is None:
             raise UnknownId(delivery)
-
-
-SECRET_MARK = "**********"  # how pydantic writes a SecretStr
-
-
-def without_secrets(value: Any) -> Any:
-    """Settings as they may be shown: of a secret only whether it is set."""
-    match value:
-        case Mapping():
-            return {key: without_secrets(item) for key, item in value.items()}
-        case list():
-            return [without_secrets(item) for item in value]
-        case str() if value == SECRET_MARK:
-            return {"set": True}
-        case _:
-            return value

@@ -25,7 +25,7 @@ from aiohttp import web
 from aiohttp.web_protocol import RequestPayloadError
 
 from core.doors.refusal import Refusal, problem
-from core.doors.strict_json import MAX_DEPTH, BadJson, check_json_bytes, strict_json
+from core.doors.strict_json import BadJson, check_json_bytes, strict_json
 
 __all__ = (
     "Authenticate",
@@ -65,7 +65,6 @@ class IngressLimits:
     keepalive: float = 75.0  # without a request; past it: close. Longer than the usual proxy's 60
     linger: float = 1.0  # a refused caller still sending may read its answer before the close
     connections: int = 4096  # open at once; past it a new one is closed
-    depth: int = MAX_DEPTH  # of JSON
 
 
 class Ingress:
@@ -147,6 +146,8 @@ class Ingress:
             raise web.HTTPExpectationFailed
 
     def _refuse(self, request: web.Request, refusal: Refusal) -> web.Response:
+        if request.writer.output_size > 0:
+            raise refusal  # too late to refuse: the listener cuts the answer off
         if self._on_refusal is not None:
             self._on_refusal(request, refusal)
         close = refusal.close or not request.content.is_eof()

@@ -35,13 +35,11 @@ class Listener:
         limits: IngressLimits | None = None,
         grace: float = 10.0,
         tls: ssl.SSLContext | None = None,
-        reuse_port: bool = False,
     ) -> None:
         self._host = host
         self.port = port  # from entry on, the one really bound
         self._limits = limits or IngressLimits()
         self._tls = tls
-        self._reuse_port = reuse_port
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=grace)
         self._socket_server: asyncio.Server | None = None
         app.on_response_prepare.append(_name_server)
@@ -55,7 +53,6 @@ class Listener:
                 self.port,
                 ssl=self._tls,
                 backlog=1024,
-                reuse_port=self._reuse_port or None,
             )
         except BaseException:
             await self._runner.cleanup()
@@ -75,15 +72,15 @@ class Listener:
             self._socket_server.close()
 
     def _connection(self) -> "_Connection":
-        server = self._runner.server
-        assert server is not None  # setup came first
-        return _Connection(server, self._limits)
+        if self._runner.server is None:
+            raise RuntimeError("a connection came before set-up or after clean-up")
+        return _Connection(self._runner.server, self._limits)
 
 
 class _Connection(web.RequestHandler):
     """aiohttp's protocol with a deadline for heads and our own words for errors."""
 
-    __slots__ = ("_head_deadline", "_head_since", "_head_timer", "_most_connections")
+    __slots__ = ("_head_deadline", "_head_since", "_head_timer", "_most_connections", "_server")
 
     def __init__(self, server: web.Server, limits: IngressLimits) -> None:
         super().__init__(
@@ -94,6 +91,7 @@ class _Connection(web.RequestHandler):
             auto_decompress=False,
             access_log=None,  # type: ignore[arg-type]  # aiohttp's own way to switch it off
         )
+        self._server = server
         self._head_deadline = limits.head_deadline
         self._head_since: float | None = None  # when the unfinished head began; None between heads
         self._head_timer: asyncio.TimerHandle | None = None
@@ -102,8 +100,7 @@ class _Connection(web.RequestHandler):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The first head's time runs from here, so a connection that says nothing ends as well."""
         super().connection_made(transport)
-        assert self._manager is not None
-        if len(self._manager.connections) > self._most_connections:
+        if len(self._server.connections) > self._most_connections:
             self.force_close()
         else:
             self._await_head()
@@ -135,8 +132,7 @@ class _Connection(web.RequestHandler):
         caller_left = isinstance(exc, ConnectionError) and self.transport is None
         if status >= 500 and not caller_left:
             _log.error("a request handler failed", exc_info=exc)
-        if request.writer.output_size > 0:
-            raise ConnectionError("the answer has begun and cannot become an error")
+        _refuse_second_answer(request)
         return problem(status, headers={"Server": _SERVER_NAME}, close=True)
 
     async def finish_response(
@@ -144,6 +140,7 @@ class _Connection(web.RequestHandler):
     ) -> tuple[web.StreamResponse, bool]:
         """Refusals that reached no handler (404, 405) or that a handler left to aiohttp get our shape."""
         if isinstance(resp, web.HTTPException) and resp.status >= 400:
+            _refuse_second_answer(request)
             resp = _as_problem(request, resp)
         return await super().finish_response(request, resp, start_time)
 
@@ -162,6 +159,12 @@ class _Connection(web.RequestHandler):
             self.force_close()
         else:
             self._head_timer = self._loop.call_at(due, self._head_is_due)
+
+
+def _refuse_second_answer(request: web.BaseRequest) -> None:
+    """An answer that has begun can only be cut off; aiohttp ends the connection for a ConnectionError."""
+    if request.writer.output_size > 0:
+        raise ConnectionError("the answer has begun and cannot become an error")
 
 
 def _as_problem(request: web.BaseRequest, error: web.HTTPException) -> web.Response:

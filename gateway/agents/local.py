@@ -20,7 +20,7 @@ from contextlib import aclosing, suppress
 from dataclasses import replace
 
 from core.agent import Ask, Snapshot, TaskEvent, TaskRef, TaskState
-from core.clock import Clock
+from core.clock import Clock, Instant
 from core.errors import (
     CancelRefused,
     Declined,
@@ -271,7 +271,7 @@ class LocalAgent:
             case Question(text, state):
                 async with live.writing:
                     await self._write(live, asking(live, text, state, self._clock.now()))
-                self._rest(live, TaskState.INPUT_REQUIRED)
+                self._rest(live, TaskState.INPUT_REQUIRED, live.record.time)
             case _:
                 raise TypeError(f"{type(step).__name__} is none of Words, Question and Checkpoint")
 
@@ -290,8 +290,8 @@ class LocalAgent:
             live.lose()
             self._tasks.pop(record.task_id, None)
 
-    def _rest(self, live: LiveTask, state: TaskState) -> None:
-        live.rest(state, self._clock.now())
+    def _rest(self, live: LiveTask, state: TaskState, time: Instant | None = None) -> None:
+        live.rest(state, self._clock.now() if time is None else time)
         if self._tasks.get(live.record.task_id) is live:
             self._keep_rested(live)
 

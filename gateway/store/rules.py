@@ -37,7 +37,7 @@ def state_after(end: TurnEnd, *, has_queued: bool) -> str:
 
 def is_troubled(turn: Turn, end: TurnEnd | None) -> bool:
     """Whether an operator would look for it: it did not complete, or nobody knows whether the agent has the message."""
-    is_done = end is None or end.state in (TurnState.COMPLETED, TurnState.WAITING) or end.waits_for_input
+    is_done = end is None or end.state in (TurnState.COMPLETED, TurnState.WAITING)
     return not is_done or turn.submission in (SubmissionState.UNKNOWN, SubmissionState.REJECTED)
 
 

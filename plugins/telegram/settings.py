@@ -68,6 +68,11 @@ class TelegramSettings(BaseModel):
     language: Literal["", "en", "zh"] = ""  # of the notices; "": as each person's Telegram reports it
     timeout: float = Field(default=20.0, gt=0, le=120)  # seconds for one call; a later answer counts as unknown
 
+    @property
+    def unauthenticated(self) -> str | None:
+        """Why strangers could get in; None, since a webhook has its secret and polling has no door."""
+        return None
+
     @field_validator("token")
     @classmethod
     def _token_has_its_shape(cls, value: SecretStr) -> SecretStr:

@@ -113,7 +113,7 @@ class WebchatPlugin:
             entries = [] if visitor.is_new else await self._history.history(self._address(visitor), limit=HISTORY_LIMIT)
         except StoreUnavailable as error:
             raise _later(503, "store", error.retry_after) from error
-        response = _json({"entries": [_entry(entry) for entry in entries]})
+        response = _json({"visitor": visitor.id, "entries": [_entry(entry) for entry in entries]})
         self._visitors.remember(request, response, visitor)
         return response
 
@@ -136,7 +136,7 @@ class WebchatPlugin:
             raise Refusal(403, "not_allowed", detail=f"This visitor is not let in; its id is {visitor.id}.")
         own = {"id": admission.envelope, "at": self._clock.now(), "own": True, "text": message.text}
         self._streams.entry(visitor.id, own | {"sent": message.id})
-        return _json({"accepted": True, "envelope": admission.envelope}, status=202)
+        return _json({"accepted": True, "envelope": admission.envelope, "visitor": visitor.id}, status=202)
 
     async def _stream(self, request: web.Request, _body: bytes) -> web.StreamResponse:
         """What is shown from now on; a page reads the history once the stream says hello."""
@@ -151,7 +151,7 @@ class WebchatPlugin:
         self._visitors.remember(request, response, visitor)
         try:
             await response.prepare(request)
-            await stream.serve(response)
+            await stream.serve(response, visitor.id)
         finally:
             self._streams.leave(visitor.id, stream)
         return response

@@ -63,9 +63,9 @@ class Stream:
         """A page that left is noticed here at once, and by its handler at the next heartbeat."""
         return self.is_closed or self._connection is None or self._connection.is_closing()
 
-    async def serve(self, response: web.StreamResponse) -> None:
+    async def serve(self, response: web.StreamResponse, visitor: str) -> None:
         """Until the page leaves, is too slow, or the plugin closes it."""
-        await self._write(response, frame_of("hello", {}))
+        await self._write(response, frame_of("hello", {"visitor": visitor}))
         while not self.is_closed:
             try:
                 async with asyncio.timeout(HEARTBEAT):

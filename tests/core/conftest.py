@@ -7,11 +7,14 @@ import pytest
 
 from core.store import Store
 from gateway.store.sqlite import SqliteStore
+from tests.doubles.store import MemoryStore
 
 
-
-@pytest.fixture(params=["sqlite"])
+@pytest.fixture(params=["memory", "sqlite"])
 async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
+    if request.param == "memory":
+        yield MemoryStore()
+        return
     async with SqliteStore(tmp_path / "frontdesk.db") as sqlite:
         await sqlite.hold()
         yield sqlite

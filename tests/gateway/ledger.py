@@ -11,7 +11,7 @@ NASTY = "\x1b[31mred\x1b[0m [bold]markup[/bold] <b>&\r\n"
 
 def task(number: int, **changes: Any) -> dict[str, Any]:
     return {
-        "id": f"0197c0ffee00{number:020x}",
+        "id": str(number + 1),
         "agent": "research",
         "task_id": f"remote-{number}",
         "context_id": "c",
@@ -28,7 +28,7 @@ def task(number: int, **changes: Any) -> dict[str, Any]:
 
 def delivery(number: int, **changes: Any) -> dict[str, Any]:
     return {
-        "id": f"0197c0ffee11{number:020x}",
+        "id": f"0197c0ffee11{0:020x}-8-{number + 34}",
         "conversation": "c",
         "account": "support",
         "chat": "4711",

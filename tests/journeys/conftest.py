@@ -1,6 +1,9 @@
-"""The two ends and the process between them; at the end of each test the gateway's log is searched."""
+"""The two ends and the process between them; at the end of each test the gateway's log is searched.
 
-from collections.abc import AsyncIterator
+Where a test fails, the end of the log is part of the report.
+"""
+
+from collections.abc import AsyncIterator, Generator
 from pathlib import Path
 
 import pytest
@@ -9,6 +12,17 @@ from tests.fakes.agent import ScriptedAgent
 from tests.fakes.telegram import FakeTelegram
 from tests.journeys.process import GatewayProcess
 from tests.journeys.setting import configured, words_said
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.failed:
+        for name, value in getattr(item, "funcargs", {}).items():
+            process = getattr(value, "gateway", value)
+            if isinstance(process, GatewayProcess):
+                report.sections.append((f"log of {name}", process.tail()))
+    return report
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The gateway as a process: started on a folder of its own, asked over HTTP, killed, and started again on the same folder.
+"""The gateway as a process: started on a folder of its own, asked over HTTP, killed, and started again on the folder.
 
 Its log arrives through a pipe, so that a test can wait for an event and so that a limit on the size of files never
 hits the log. What must not stand in the log is gathered in `private` and looked for at the end.
@@ -41,6 +41,7 @@ class GatewayProcess:
         self.port = port or free_port()
         self.config = config
         self.env: dict[str, str] = {}  # beside the test's own environment
+        self.path = [ROOT]  # where the process finds modules, beside its installed ones
         self.lines: list[str] = []  # everything the processes said on standard error, in order
         self.private: set[str] = {OPERATOR}
         self.expected_errors: set[str] = set()  # events that may be of level error in this test
@@ -104,7 +105,7 @@ class GatewayProcess:
         self._process = await asyncio.create_subprocess_exec(
             *[sys.executable, "-m", "gateway", "run", *self._options()],
             cwd=self.folder,
-            env={**os.environ, "PYTHONPATH": str(ROOT), **self.env, **armed},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, self.path)), **self.env, **armed},
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.PIPE,
@@ -138,10 +139,11 @@ class GatewayProcess:
 
     async def ended(self, *, seconds: float = END_PATIENCE) -> int:
         """The exit code, once it has ended."""
-        assert self._process is not None and self._reader is not None
+        assert self._process is not None, "the gateway was never started"
+        assert self._reader is not None
         async with asyncio.timeout(seconds):
             code = await self._process.wait()
-            await self._reader
+            await asyncio.shield(self._reader)
         return code
 
     async def close(self) -> None:
@@ -193,6 +195,14 @@ class GatewayProcess:
 
         found: dict[str, Any] = await look(resting, seconds=seconds, what="the gateway to come to rest")
         return found
+
+    async def until_delivered(self, n: int = 1, *, seconds: float = PATIENCE) -> None:
+        """Returns once so many deliveries are known to have been shown."""
+
+        async def enough() -> bool:
+            return bool((await self.summary())["deliveries"].get("delivered", 0) >= n)
+
+        await look(enough, seconds=seconds, what=f"{n} deliveries to be recorded")
 
     # ------------------------------------------------------------------ the log
 
@@ -252,7 +262,12 @@ class GatewayProcess:
 def at_work(summary: Mapping[str, Any]) -> int:
     """How many turns, threads and deliveries of a summary are not at rest."""
     kinds = ("turns", "threads", "deliveries")
-    return sum(summary[kind].get(state, 0) for kind in kinds for state in AT_WORK)
+    return sum(summary.get(kind, {}).get(state, 0) for kind in kinds for state in AT_WORK)
+
+
+def admitted(summary: Mapping[str, Any]) -> int:
+    """How many messages of a summary became envelopes; what was refused is counted beside them."""
+    return sum(count for state, count in summary["envelopes"].items() if state not in ("refused", "unreadable"))
 
 
 async def look(condition: Callable[[], Awaitable[Any]], *, seconds: float = PATIENCE, what: str = "it") -> Any:

@@ -1,4 +1,4 @@
-"""The process dies at every named point of the way of a message, and what it had begun is finished or shown as unknown."""
+"""The process dies at every named point of a message's way, and what it had begun is finished or shown as unknown."""
 
 import asyncio
 
@@ -9,13 +9,13 @@ from tests.fakes.agent import ScriptedAgent
 from tests.fakes.agent_events import artifact, completed, working
 from tests.fakes.agent_scripts import events, working_until
 from tests.fakes.telegram import FakeTelegram
-from tests.journeys.process import GatewayProcess
+from tests.journeys.process import GatewayProcess, admitted
 
 CHAT = 7
 QUESTION = "what is an engine"
 ANSWER = f"echo: {QUESTION}"
 CRASHED = 137  # as a shell reports SIGKILL
-UNCERTAIN = ("/again",)  # what both notices about an uncertain outcome offer
+OFFER = "/again"  # in both notices about an uncertain outcome
 
 # What becomes of the one message: its answer is shown, its outcome is shown as unknown, or both.
 ANSWERED, UNKNOWN, BOTH = (1, 0), (0, 1), (1, 1)
@@ -60,11 +60,11 @@ async def test_wherever_the_process_dies_a_message_is_answered_once_or_shown_as_
     update = await die_and_come_back(gateway, telegram, point)
     summary = await gateway.at_rest()
     answers = [text for text in telegram.texts(CHAT) if ANSWER in text]
-    offers = [text for text in telegram.texts(CHAT) if "/again" in text]
+    offers = [text for text in telegram.texts(CHAT) if OFFER in text]
     assert (len(answers), summary["unknown"]) == OUTCOME[point]
     assert len(offers) == summary["unknown"]
     assert summary["unknown_ids"] == [str(update)] * summary["unknown"]
-    assert sum(summary["envelopes"].values()) == 1
+    assert admitted(summary) == 1
     assert sum(agent.message_counts.values()) <= 1
 
 
@@ -87,7 +87,7 @@ async def test_where_an_agent_cannot_be_asked_what_it_took_a_lost_answer_is_show
 ) -> None:
     agent.lists_tasks = False
     update = await die_and_come_back(gateway, telegram, "a2a.after_send")
-    await telegram.wait_for_text(CHAT, "/again")
+    await telegram.wait_for_text(CHAT, OFFER)
     summary = await gateway.at_rest()
     assert (summary["unknown"], summary["unknown_ids"]) == (1, [str(update)])
     assert sum(agent.message_counts.values()) == 1
@@ -103,7 +103,7 @@ async def test_a_delivery_that_may_have_arrived_is_repeated_only_on_request_and_
     telegram: FakeTelegram, gateway: GatewayProcess
 ) -> None:
     await die_and_come_back(gateway, telegram, "deliver.after_send")
-    await telegram.wait_for_text(CHAT, "/again")
+    await telegram.wait_for_text(CHAT, OFFER)
     await gateway.at_rest()
     assert sum(ANSWER in text for text in telegram.texts(CHAT)) == 1
     telegram.user_says(CHAT, "/again")

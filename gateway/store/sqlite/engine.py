@@ -3,7 +3,7 @@
 import asyncio
 import os
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
@@ -12,13 +12,15 @@ from core.clock import Clock, Instant, SystemClock
 from core.delivery import Delivery, RenderedPiece
 from core.envelope import Candidate, Moved, Unreadable
 from core.errors import ConfigurationError, StoreUnavailable
-from core.identity import Source
-from core.plugin import Cursor
+from core.identity import Address, Source
+from core.plugin import Cursor, Entry
 from core.store import Admission, Cancellation, DeskView, NotBefore, Observation, Ready, Settlement, Turn
 from gateway.store.rules import Policy
 from gateway.store.sqlite import admissions, deliveries, desk, retention, schema, state, turns
+from gateway.store.sqlite.history import history
 from gateway.store.sqlite.holding import FileHold
 from gateway.store.sqlite.places import aliases
+from gateway.store.sqlite.reader import Reader, Row
 from gateway.store.sqlite.writer import Tx, Writer
 
 T = TypeVar("T")
@@ -43,6 +45,7 @@ class SqliteStore:
         self._busy_timeout, self._max_waiting = busy_timeout, max_waiting
         self._hold = FileHold(path.with_name(f"{path.name}.lock"))
         self._writer: Writer | None = None
+        self._reader = Reader(path)
 
     async def __aenter__(self) -> Self:
         """Prepare the folder; refuses a file that newer code has written, also when another process holds it."""
@@ -57,10 +60,11 @@ class SqliteStore:
     async def hold(self) -> None:
         """Wait until this process holds the file, then open it and bring it to this code's schema."""
         await self._hold.take()
+        writer = Writer(self.path, busy_timeout=self._busy_timeout, max_waiting=self._max_waiting)
         try:
-            writer = Writer(self.path, busy_timeout=self._busy_timeout, max_waiting=self._max_waiting)
             await writer.start()
-        except BaseException:
+        except BaseException:  # a cancelled wait too must leave nothing open behind
+            await writer.close()
             self._hold.release()
             raise
         self._writer = writer
@@ -68,6 +72,7 @@ class SqliteStore:
     async def close(self) -> None:
         """Finish what waits, close the file, and let another process have it."""
         writer, self._writer = self._writer, None
+        await self._reader.close()
         if writer is not None:
             await writer.close()
         self._hold.release()
@@ -183,6 +188,17 @@ class SqliteStore:
 
     async def write(self, account: str, name: str, value: str, *, version: int) -> bool:
         return await self._run(lambda tx: state.write(tx, account, name, value, version))
+
+    # ------------------------------------------------------------------ reading
+
+    async def rows(self, sql: str, values: Mapping[str, object] | None = None) -> Sequence[Row]:
+        """What is committed, beside the writer: for records, never for decisions. Raises StoreUnavailable."""
+        if self._writer is None:
+            raise StoreUnavailable(STANDING_BY)
+        return await self._reader.rows(sql, values)
+
+    async def history(self, address: Address, *, limit: int = 200) -> Sequence[Entry]:
+        return await history(self.rows, address, limit)
 
     # ------------------------------------------------------------------ retention
 

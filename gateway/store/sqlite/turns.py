@@ -112,8 +112,14 @@ def _turn(
         begun=now,
         context_id=_context(tx, where, agent),
         task_id=task_id,
+        task=_continued(tx, agent, task_id) if task_id else None,
         is_desk=is_desk,
     )
+
+
+def _continued(tx: Tx, agent: str, task_id: str) -> RemoteTask | None:
+    row = tx.execute(SQL["task"], (agent, task_id)).fetchone()
+    return _task(row) if row else None
 
 
 def _store_begun(tx: Tx, where: Place, turn: Turn) -> None:

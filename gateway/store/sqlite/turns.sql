@@ -59,6 +59,11 @@ ON CONFLICT (agent, task_id) DO UPDATE SET context_id = excluded.context_id, tur
     state = excluded.state, state_time = excluded.state_time, heard = excluded.heard,
     disposition = excluded.disposition, unconfirmed = excluded.unconfirmed, revision = revision + 1;
 
+-- name: task
+-- The interrupted task that a turn continues.
+SELECT task_id, context_id, state, state_time, heard, disposition, unconfirmed FROM remote_task
+WHERE agent = ? AND task_id = ?;
+
 -- name: insert_record
 INSERT INTO inbox (turn, revision, n, task_id, road, kind, body, heard) VALUES (?, ?, ?, ?, ?, ?, ?, ?);
 
@@ -112,7 +117,8 @@ FROM thread t WHERE t.is_active = 1 AND t.state = 'queued' ORDER BY t.n;
 SELECT n.id, t.id, n.session, n.owner, n.conversation, n.agent, n.begun, n.context_id, n.continues, n.cancel_wanted,
     n.revision, n.is_desk, n.state, n.submission, n.asked, k.task_id, k.context_id, k.state, k.state_time, k.heard,
     k.disposition, k.unconfirmed
-FROM turn n JOIN thread t ON t.n = n.thread LEFT JOIN remote_task k ON k.agent = n.agent AND k.task_id = n.task_id
+FROM turn n JOIN thread t ON t.n = n.thread LEFT JOIN remote_task k
+    ON k.agent = n.agent AND k.task_id = coalesce(n.task_id, n.continues)
 WHERE n.n = ?;
 
 -- name: turns_at_work

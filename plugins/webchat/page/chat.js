@@ -130,6 +130,7 @@ const outbox = {
         body: JSON.stringify({ id: message.id, text: message.text }),
       });
       this.accept(message.id, answer.envelope, Date.now() / 1000);
+      line.check(answer.visitor);
       return true;
     } catch (error) {
       return error instanceof Refused ? this.judge(message, error) : this.wait(message);
@@ -158,6 +159,7 @@ const outbox = {
 
 const line = {
   state: "",
+  visitor: "", // whose stream it is
   hurry: () => {}, // try now instead of after the pause
   leave: () => {}, // end the present stream
 
@@ -215,11 +217,17 @@ const line = {
 
   take({ name, data }) {
     if (name === "hello") {
+      this.visitor = data.visitor;
       this.become("open");
       this.catchUp();
     } else if (name === "entry") {
       if (!(data.sent && outbox.accept(data.sent, data.id, data.at))) change(() => add(data));
     } else if (name === "preview") preview(data.turn, data.text);
+  },
+
+  /* Pages that are opened together for the first time may each get a cookie; the last one counts, for all of them. */
+  check(visitor) {
+    if (this.visitor && visitor !== this.visitor) this.leave();
   },
 
   /* What was unsent goes first, so that the history has it under its own id; but a busy gateway keeps nobody waiting. */
@@ -234,7 +242,9 @@ const line = {
 
   async refresh() {
     try {
-      merge((await call("history")).entries);
+      const { visitor, entries } = await call("history");
+      merge(entries);
+      this.check(visitor);
       return true;
     } catch {
       return false;

@@ -181,7 +181,8 @@ class Visitor:
         async with await self.get("/events") as response:
             assert response.status == 200, await response.text()
             events = _events(response)
-            assert await anext(events) == ("hello", {})
+            name, data = await anext(events)
+            assert (name, list(data)) == ("hello", ["visitor"])
             yield events
 
 

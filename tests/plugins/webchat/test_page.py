@@ -10,8 +10,9 @@ from selenium.webdriver.common.keys import Keys
 from core.errors import Busy
 from core.parts import text_of
 from plugins.webchat.settings import WebchatSettings
-from tests.plugins.webchat.browser import Page, chromium
+from tests.plugins.webchat.browser import SOON, Page, chromium
 from tests.plugins.webchat.site import OPEN, Desk, Site, site
+from tests.waiting import until
 
 pytestmark = pytest.mark.browser
 
@@ -183,6 +184,18 @@ async def test_a_second_page_of_the_visitor_follows_along(page: Page) -> None:
         await asyncio.to_thread(page.driver.close)
         await asyncio.to_thread(page.driver.switch_to.window, first)
         await page.shows("> from the second", "heard")
+
+
+async def test_a_page_whose_cookie_was_replaced_follows_the_new_one(page: Page) -> None:
+    """As when two pages are opened together for the first time, and each is given a cookie."""
+    async with site() as here:
+        await opened(page, here)
+        await page.cdp("Network.clearBrowserCookies")
+        await page.js("return fetch('chat/history').then((answer) => answer.status)")
+        chat = await said(page, here, "who am I?")
+        await until(lambda: here.plugin._streams._pages.get(chat), seconds=SOON)
+        await here.answer(chat, "the new one")
+        await page.shows("> who am I?", "the new one")
 
 
 # ---------------------------------------------------------------------------------------------- words and their look

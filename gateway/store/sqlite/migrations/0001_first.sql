@@ -163,6 +163,7 @@ CREATE TABLE turn (
     reason TEXT NOT NULL DEFAULT ''
 );
 CREATE INDEX turn_thread ON turn (thread);
+CREATE INDEX turn_desk ON turn (is_desk) WHERE is_desk = 1;
 CREATE INDEX turn_troubled ON turn (conversation) WHERE is_troubled = 1;
 
 CREATE VIEW turn_envelope AS

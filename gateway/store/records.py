@@ -1,0 +1,164 @@
+"""What operators see of the store through the control API: JSON values, times in ISO 8601, every list bounded.
+
+It reads beside the writer and decides nothing. Every row carries its owner; for now only the operator asks.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+from gateway.api import Item, Page
+from gateway.store.sqlite.names import number, turn_of
+from gateway.store.sqlite.queries import load
+
+SQL = load("records.sql")
+INBOX_SHOWN = 500  # records of one task
+TIMELINE = 100  # newest messages of a session, with their turns and deliveries
+UNKNOWN_SHOWN = 100_000  # ids; past it there is another trouble than a list could show
+IN_LANE = frozenset({"queued", "attempting"})
+LAST = 1 << 62  # a cursor after which comes nothing
+LAST_ID = "g"  # after every id of hexadecimal digits
+
+
+class Readable(Protocol):
+    async def rows(self, sql: str, values: Mapping[str, object] | None = None) -> Sequence[Mapping[str, Any]]: ...
+
+
+class Records:
+    def __init__(self, store: Readable) -> None:
+        self._store = store
+
+    # ------------------------------------------------------------------ sessions and messages
+
+    async def sessions(self, *, limit: int, cursor: str | None, state: str | None) -> Page:
+        if cursor is not None and not (cursor.isascii() and cursor.isalnum()):
+            raise ValueError("not a cursor of this list")
+        values = {"cursor": cursor or LAST_ID, "limit": limit + 1, "state": state}
+        rows = await self._store.rows(SQL["sessions"], values)
+        return Page([_session(row) for row in rows[:limit]], rows[limit - 1]["id"] if len(rows) > limit else None)
+
+    async def session(self, ref: str) -> Item | None:
+        rows = await self._store.rows(SQL["session"], {"id": ref})
+        return {**_session(rows[0]), "timeline": await self._timeline(rows[0]["conversation"])} if rows else None
+
+    async def _timeline(self, conversation: str) -> list[Item]:
+        values = {"conversation": conversation, "limit": TIMELINE}
+        moments = [
+            *(
+                ({**row, "what": f"command {row['command']}" if row["command"] else "message"})
+                for row in await self._store.rows(SQL["timeline_messages"], values)
+            ),
+            *({**row, "what": "turn"} for row in await self._store.rows(SQL["timeline_turns"], values)),
+            *(
+                {**row, "what": f"delivery {row['piece']}"}
+                for row in await self._store.rows(SQL["timeline_deliveries"], values)
+            ),
+        ]
+        moments.sort(key=lambda moment: moment["time"])
+        return [{"time": iso(row["time"]), **_only(row, "what", "id", "state")} for row in moments]
+
+    async def envelope(self, id: str) -> Item | None:
+        rows = await self._store.rows(SQL["envelope"], {"id": id})
+        return {**rows[0], "received": iso(rows[0]["received"])} if rows else None
+
+    # ------------------------------------------------------------------ tasks
+
+    async def tasks(self, *, limit: int, cursor: str | None, state: str | None) -> Page:
+        name = "open_tasks" if state not in (None, "completed") else "tasks"
+        rows = await self._newest(name, limit, cursor, state)
+        return Page([_task(row) for row in rows[:limit]], str(rows[limit - 1]["id"]) if len(rows) > limit else None)
+
+    async def task(self, id: str) -> Item | None:
+        values = {"id": number(id), "limit": INBOX_SHOWN}
+        rows = await self._store.rows(SQL["task"], values)
+        if not rows or str(rows[0]["id"]) != id:
+            return None
+        said = await self._store.rows(SQL["inbox"], values)
+        return {**_task(rows[0]), "inbox": [{**row, "time": iso(row["time"])} for row in said]}
+
+    # ------------------------------------------------------------------ deliveries
+
+    async def deliveries(self, *, limit: int, cursor: str | None, state: str | None) -> Page:
+        name = "deliveries"
+        if state in IN_LANE:
+            name = "deliveries_in_lanes"
+        elif state not in (None, "delivered"):
+            name = "deliveries_in_trouble"
+        rows = await self._newest(name, limit, cursor, state)
+        last = str(rows[limit - 1]["lane_seq"]) if len(rows) > limit else None
+        return Page([_delivery(row) for row in rows[:limit]], last)
+
+    async def delivery(self, id: str) -> Item | None:
+        rows = await self._store.rows(SQL["delivery"], {"lane_seq": number(id), "turn": turn_of(id)})
+        if not rows:
+            return None
+        tries = await self._store.rows(SQL["attempts"], {"lane_seq": number(id)})
+        return {
+            **_delivery(rows[0]),
+            "tries": [{**row, "begun": iso(row["begun"]), "ended": iso(row["ended"])} for row in tries],
+        }
+
+    async def _newest(
+        self, name: str, limit: int, cursor: str | None, state: str | None
+    ) -> Sequence[Mapping[str, Any]]:
+        """One row more than asked for tells whether there is another page. Raises ValueError for a bad cursor."""
+        values = {"cursor": min(int(cursor), LAST) if cursor else LAST, "limit": limit + 1, "state": state}
+        return await self._store.rows(SQL[name], values)
+
+    # ------------------------------------------------------------------ summary
+
+    async def summary(self, *, ids: bool) -> Item:
+        """Counts by state; `unknown` is deliveries and submissions whose outcome nobody knows."""
+        counts: dict[str, dict[str, int]] = {}
+        for row in await self._store.rows(SQL["counts"]):
+            counts.setdefault(row["what"], {})[row["state"]] = row["n"]
+        for what, ordinary in _ORDINARY.items():
+            _name_the_rest(counts.setdefault(what, {}), ordinary)
+        unknown = counts["deliveries"].get("unknown", 0) + counts["submissions"].get("submission_unknown", 0)
+        found: dict[str, Any] = {**counts, "unknown": unknown, "unreadable": counts["envelopes"].get("unreadable", 0)}
+        if ids:
+            rows = await self._store.rows(SQL["unknown_ids"], {"limit": UNKNOWN_SHOWN})
+            found["unknown_ids"] = [row["id"] for row in rows]
+        return found
+
+
+_ORDINARY = {
+    "envelopes": "taken",
+    "turns": "completed",
+    "submissions": "submitted",
+    "tasks": "completed",
+    "deliveries": "delivered",
+}
+_ASIDE = frozenset({"refused", "unreadable"})  # counted beside envelopes, which they never became
+
+
+def _name_the_rest(counts: dict[str, int], ordinary: str) -> None:
+    everything = counts.pop("all", 0)
+    rest = everything - sum(n for state, n in counts.items() if state not in _ASIDE)
+    counts[ordinary] = max(0, rest)
+
+
+def iso(time: float | None) -> str | None:
+    """UTC to the millisecond, as ISO 8601."""
+    if time is None:
+        return None
+    return datetime.fromtimestamp(time, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _only(row: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    return {name: row[name] for name in names}
+
+
+def _session(row: Mapping[str, Any]) -> Item:
+    fields = _only(row, "kind", "owner", "account", "chat", "topic", "agent")
+    return {"ref": row["id"], **fields, "created": iso(row["created"])}
+
+
+def _task(row: Mapping[str, Any]) -> Item:
+    changed = {"id": str(row["id"]), "heard": iso(row["heard"]), "unconfirmed": bool(row["unconfirmed"])}
+    return {**row, **changed}
+
+
+def _delivery(row: Mapping[str, Any]) -> Item:
+    shown = {name: value for name, value in row.items() if name != "lane_seq"}
+    return {**shown, "queued": iso(row["queued"]), "due": iso(row["due"]), "is_repeat": bool(row["is_repeat"])}

@@ -1,0 +1,361 @@
+"""A store in plain dictionaries: every port of the core, for journeys that need no disk.
+
+The same conformance suite holds for it as for the engines (tests/store). Nothing awaits between reading and writing, so
+each method is one transaction by itself.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from core.clock import Instant
+from core.delivery import DeliveryState
+from core.envelope import Candidate, ContextScope, Envelope, Moved, Unreadable
+from core.identity import Address, Person, Source
+from core.ids import new_id
+from core.parts import text_of
+from core.plugin import Cursor, Entry
+from core.router import AskWhich, Join, ThreadFact, pick_thread
+from core.store import (
+    Admission,
+    Admitted,
+    AlreadySeen,
+    Cancellation,
+    DeskView,
+    Disposition,
+    NotAdmitted,
+    Observation,
+    Ready,
+    SubmissionState,
+    Turn,
+    TurnEnd,
+    TurnState,
+    Work,
+)
+from gateway.store.rules import TEXT_SHOWN, is_open, state_after
+from tests.doubles.deliveries import SHOWN, UNKNOWN, DeliveryTables
+from tests.doubles.tables import AT_WORK, ConversationRow, ThreadRow, TurnRow
+
+_OUTCOMES: dict[type, str] = {Unreadable: "unreadable", Moved: "moved"}
+
+
+class MemoryStore(DeliveryTables):
+    # ------------------------------------------------------------------ admissions
+
+    async def admit(
+        self, source: Source, batch: Sequence[Candidate | Unreadable | Moved], cursor: Cursor | None = None
+    ) -> tuple[Admission, ...]:
+        admissions = tuple([self._admit(source, item) for item in batch])
+        if cursor is not None:
+            self._state[source.key, f"cursor:{cursor.name}"] = (cursor.value, 1)
+        return admissions
+
+    def _admit(self, source: Source, item: Candidate | Unreadable | Moved) -> Admission:
+        is_message = isinstance(item, Candidate) and not item.refusal
+        keys = item.inbound.keys if isinstance(item, Candidate) else item.keys
+        seen = self._first_seen(source, keys, item.envelope_id if isinstance(item, Candidate) and is_message else "")
+        if seen is not None:
+            return AlreadySeen(seen)
+        if isinstance(item, Candidate) and is_message:
+            return self._admit_message(source, item)
+        outcome = item.refusal if isinstance(item, Candidate) else _OUTCOMES[type(item)]
+        external_id = item.inbound.external_id if isinstance(item, Candidate) else item.external_id
+        self.set_aside.append((external_id, outcome))
+        if isinstance(item, Moved):
+            self._move(source.key, item.chat, item.new_chat)
+        return NotAdmitted(outcome)
+
+    def _first_seen(self, source: Source, keys: Sequence[str], envelope: str) -> str | None:
+        now = self._clock.now()
+        found = [self._keys.get((source.key, key)) for key in keys]
+        known = [first for first in found if first is not None and first[1] > now]
+        seen = max((first for first, _ in known), default="") if known else None
+        for key in keys:
+            value = envelope if seen is None else seen
+            self._keys[source.key, key] = (value, now + self._policy.dedupe_horizon)
+        return seen
+
+    def _admit_message(self, source: Source, item: Candidate) -> Admission:
+        inbound = item.inbound
+        place = self._place(source, item)
+        person = self._people.setdefault((source.key, inbound.sender), Person(new_id(), item.owner, item.language))
+        person = self._people[source.key, inbound.sender] = replace(person, language=item.language)
+        seq = place.newest = next(self._seqs)
+        for held in self._deliveries.values():
+            if held.delivery.conversation == place.id and held.state is DeliveryState.WAITING_FOR_USER:
+                self._queue(held, self._clock.now())
+        thread, command = self._pick(place, person, item, seq)
+        envelope = Envelope(
+            item.envelope_id,
+            seq,
+            person,
+            inbound.parts,
+            inbound.external_id,
+            inbound.message_id,
+            command,
+            inbound.is_forward,
+            item.received,
+        )
+        self._envelopes[seq] = (place.id, envelope)
+        if thread is None:
+            return Admitted(item.envelope_id, place.owner, place.id, "", is_desk=False)
+        thread.queue.append(envelope)
+        if inbound.message_id and not thread.is_desk:
+            self._thread_of[place.id, inbound.message_id] = thread.id
+        return Admitted(item.envelope_id, place.owner, place.id, thread.id, thread.is_desk)
+
+    def _place(self, source: Source, item: Candidate) -> ConversationRow:
+        chat = self._aliases.get(source.key, {}).get(item.inbound.chat, item.inbound.chat)
+        address = Address(source, chat, item.inbound.topic)
+        found = self._at(address)
+        if found is None:
+            found = ConversationRow(new_id(), address, item.owner, item.agent, item.inbound.is_direct)
+            self._conversations[found.id] = found
+        return found
+
+    def _pick(self, place: ConversationRow, person: Person, item: Candidate, seq: int) -> tuple[ThreadRow | None, str]:
+        if item.scope is ContextScope.NOTIFY:
+            return None, item.command
+        if item.command:
+            return self._start(place, item, seq, is_desk=True), item.command
+        active = self._active(place.id)
+        front = self._foreground(place.id)
+        facts = [ThreadFact(thread.id, thread.state, thread is front, thread.asks) for thread in active]
+        replied = self._thread_of.get((place.id, item.inbound.reply_to), "") if item.inbound.reply_to else ""
+        match pick_thread(person.id, replied, facts):
+            case Join(id):
+                thread = self._threads[id]
+                if thread.state not in ("queued", "running") and not thread.waits_for_task:
+                    thread.state = "queued"
+                return thread, ""
+            case AskWhich():
+                return self._start(place, item, seq, is_desk=True), "which"
+            case _:
+                self._leave_foreground(place.id)
+                return self._start(place, item, seq), ""
+
+    def _start(self, place: ConversationRow, item: Candidate, seq: int, *, is_desk: bool = False) -> ThreadRow:
+        place.agent = item.agent
+        thread = ThreadRow(f"{item.envelope_id}-{seq}", place.id, item.agent, seq, is_desk, is_foreground=not is_desk)
+        self._threads[thread.id] = thread
+        return thread
+
+    # ------------------------------------------------------------------ turns
+
+    async def begin(self, thread: str, now: Instant, *, limit: int = 1) -> Turn | None:
+        lane = self._threads.get(thread)
+        if lane is None or lane.state != "queued" or not (lane.queue or lane.resume):
+            return None
+        place = self._conversations[lane.conversation]
+        lane.state = "running"
+        task_id, lane.task_id, lane.asks = lane.task_id, "", ""
+        if lane.resume:
+            return self._begin_again(lane)
+        taken, lane.queue = tuple(lane.queue[:limit]), lane.queue[limit:]
+        id = f"{taken[0].id}-{taken[0].seq}"
+        turn = Turn(
+            id,
+            lane.id,
+            place.session,
+            place.owner,
+            place.id,
+            place.address,
+            place.is_direct,
+            lane.agent,
+            taken,
+            f"fd-{id}",
+            now,
+            self._contexts.get((place.session, lane.agent, place.generation)),
+            task_id or None,
+            task=self._tasks.get((lane.agent, task_id)),
+            is_desk=lane.is_desk,
+        )
+        self._turns[id], lane.turn = TurnRow(turn, place.generation), id
+        return turn
+
+    def _begin_again(self, lane: ThreadRow) -> Turn:
+        held = self._turns[lane.resume]
+        lane.turn, lane.resume, held.state = lane.resume, "", TurnState.RUNNING
+        held.turn = replace(
+            held.turn,
+            submission=SubmissionState.INTENDED,
+            asked=True,
+            cancel_wanted=False,
+            waiting=False,
+            revision=held.turn.revision + 1,
+        )
+        return self._present(held)
+
+    def _present(self, held: TurnRow) -> Turn:
+        place = self._resolve(held.turn.conversation)
+        return replace(held.turn, conversation=place.id, address=place.address) if place else held.turn
+
+    async def observe(self, observation: Observation, now: Instant) -> Turn | None:
+        held, end = self._turns.get(observation.turn.id), observation.end
+        if held is None or held.state not in AT_WORK or held.turn.revision != observation.turn.revision:
+            return None
+        turn = held.turn
+        if observation.task is not None:
+            self._tasks[turn.agent, observation.task.task_id] = observation.task
+        if observation.context_id is not None:
+            self._contexts[turn.session, turn.agent, held.generation] = observation.context_id
+        held.turn = replace(
+            turn,
+            submission=observation.submission or turn.submission,
+            asked=turn.asked if observation.asked is None else observation.asked,
+            task=observation.task or turn.task,
+            context_id=observation.context_id or turn.context_id,
+            waiting=turn.waiting or (end is not None and end.state is TurnState.WAITING),
+            revision=turn.revision + 1,
+        )
+        for piece in observation.pieces:
+            self._enqueue(turn.conversation, turn.id, piece, now)
+        if end is not None:
+            held.state = end.state
+            self._end(self._threads[turn.thread], held.turn, end)
+        return held.turn
+
+    def _end(self, lane: ThreadRow, turn: Turn, end: TurnEnd) -> None:
+        if end.waits_for_input and lane.queue:
+            first = lane.queue[0]
+            split = ThreadRow(f"{first.id}-{first.seq}", lane.conversation, lane.agent, first.seq, is_foreground=True)
+            split.queue, lane.queue = lane.queue, []
+            self._threads[split.id] = split
+        lane.state = state_after(end, has_queued=bool(lane.queue))
+        lane.waits_for_task = end.state is TurnState.WAITING
+        if lane.waits_for_task:
+            if lane is self._foreground(lane.conversation):
+                self._leave_foreground(lane.conversation)
+            lane.is_foreground = False
+        elif end.waits_for_input:
+            lane.task_id = turn.task.task_id if turn.task else ""
+            lane.asks = turn.envelopes[-1].person.id if turn.envelopes else ""
+
+    async def ready(self) -> Sequence[Ready]:
+        lanes = [lane for lane in self._threads.values() if lane.state == "queued"]
+        return [self._ready(lane) for lane in sorted(lanes, key=lambda lane: lane.opened)]
+
+    def _ready(self, lane: ThreadRow) -> Ready:
+        resumed = len(self._turns[lane.resume].turn.envelopes) if lane.resume else 0
+        return Ready(self._conversations[lane.conversation].owner, lane.id, len(lane.queue) + resumed, lane.is_desk)
+
+    async def unfinished(self) -> Sequence[Turn]:
+        return [self._present(held) for held in self._turns.values() if held.state in AT_WORK]
+
+    async def want_cancel(
+        self, conversation: str, before: int, *, person: str | None, everything: bool, now: Instant
+    ) -> Cancellation:
+        place = self._resolve(conversation)
+        lanes = (
+            [lane for lane in reversed(self._active(place.id)) if self._covers(lane, before, person)] if place else []
+        )
+        if not everything and place:
+            front = [lane for lane in lanes if lane is self._foreground(place.id) and lane.state != "waiting"]
+            lanes = (front or [lane for lane in lanes if lane.state == "waiting"] or lanes)[:1]
+        turns = tuple([turn for lane in lanes if (turn := self._at_work(lane, before, person))])
+        return Cancellation(turns, sum([self._cancel(lane, before, person) for lane in lanes]))
+
+    def _covers(self, lane: ThreadRow, before: int, person: str | None) -> bool:
+        asks = lane.asks and person in (None, lane.asks)
+        return bool(self._at_work(lane, before, person) or self._dropping(lane, before, person) or lane.resume or asks)
+
+    def _at_work(self, lane: ThreadRow, before: int, person: str | None) -> str:
+        held = self._turns.get(lane.turn)
+        if held is None or held.state not in AT_WORK or held.turn.envelopes[-1].seq >= before:
+            return ""
+        return lane.turn if person is None or person in {e.person.id for e in held.turn.envelopes} else ""
+
+    def _dropping(self, lane: ThreadRow, before: int, person: str | None) -> list[Envelope]:
+        return [e for e in lane.queue if e.seq < before and person in (None, e.person.id)]
+
+    def _cancel(self, lane: ThreadRow, before: int, person: str | None) -> int:
+        if turn := self._at_work(lane, before, person):
+            self._turns[turn].turn = replace(self._turns[turn].turn, cancel_wanted=True)
+        dropped = self._dropping(lane, before, person)
+        lane.queue = [envelope for envelope in lane.queue if envelope not in dropped]
+        resumed = len(self._turns[lane.resume].turn.envelopes) if lane.resume else 0
+        lane.resume = ""
+        if lane.asks and person in (None, lane.asks):
+            task = self._tasks.get((lane.agent, lane.task_id))
+            if task is not None and is_open(task.state.value, task.disposition.value):
+                self._tasks[lane.agent, lane.task_id] = replace(task, disposition=Disposition.DETACHED)
+            lane.task_id, lane.asks = "", ""
+            lane.state = "cancelled" if lane.state == "waiting" else lane.state
+        if lane.state == "queued" and not lane.queue:
+            lane.state = "cancelled"
+        return len(dropped) + resumed
+
+    async def renew(self, conversation: str, now: Instant) -> None:
+        if place := self._resolve(conversation):
+            place.generation += 1
+            self._leave_foreground(place.id)
+
+    # ------------------------------------------------------------------ desk
+
+    async def view(self, conversation: str) -> DeskView:
+        place = self._resolve(conversation)
+        if place is None:
+            return DeskView((), 0, None, 0)
+        lane, deliveries = self._lane(place.id), self._deliveries.values()
+        unknown = [old for old in deliveries if old.delivery.conversation == place.id and old.state is UNKNOWN]
+        return DeskView(
+            works=tuple([self._work(thread) for thread in self._active(place.id)]),
+            unknown_deliveries=len(unknown),
+            parked_until=lane[0].due if lane else None,
+            unknown_submissions=len(self._unknown_submissions(place.id)),
+        )
+
+    def _work(self, lane: ThreadRow) -> Work:
+        held = self._turns.get(lane.turn)
+        is_at_work, is_asking = held is not None and held.state in AT_WORK, lane.state == "waiting" and bool(lane.asks)
+        turn = held.turn if held and (is_at_work or is_asking or not lane.queue) else None
+        question = turn.envelopes[0] if turn else lane.queue[0]
+        task = turn.task if turn else None
+        return Work(
+            thread=lane.id,
+            state=lane.state,
+            agent=lane.agent,
+            text=text_of(question.parts)[:TEXT_SHOWN],
+            since=turn.begun if turn and is_at_work else question.received,
+            queued=len(lane.queue) if is_at_work or is_asking else max(0, len(lane.queue) - 1),
+            task_state=task.state.value if task else "",
+            heard=task.heard if task else None,
+            disposition=task.disposition.value if task else "",
+            waits_for_input=is_asking,
+        )
+
+    def _unknown_submissions(self, conversation: str) -> list[TurnRow]:
+        return [
+            held
+            for held in self._turns.values()
+            if held.turn.submission is SubmissionState.UNKNOWN
+            and held.state not in AT_WORK
+            and self._threads[held.turn.thread].conversation == conversation
+        ]
+
+    async def unknown_submission(self, conversation: str, now: Instant) -> Ready | None:
+        place = self._resolve(conversation)
+        for held in reversed(self._unknown_submissions(place.id) if place else []):
+            lane = self._threads[held.turn.thread]
+            if lane.state not in ("running", "waiting") and not lane.resume and not lane.asks:
+                lane.resume, lane.state = held.turn.id, "queued"
+                return Ready(self._conversations[lane.conversation].owner, lane.id, len(held.turn.envelopes))
+        return None
+
+    # ------------------------------------------------------------------ history
+
+    async def history(self, address: Address, *, limit: int = 200) -> Sequence[Entry]:
+        place = self._at(address)
+        entries = [
+            Entry(envelope.id, envelope.received, is_theirs=True, text=text_of(envelope.parts), payload={})
+            for conversation, envelope in self._envelopes.values()
+            if place and conversation == place.id
+        ]
+        shown = [old for old in self._deliveries.values() if old.state in SHOWN]
+        entries += [
+            Entry(
+                old.delivery.id, old.due, is_theirs=False, text="", payload=old.delivery.payload, turn=old.delivery.turn
+            )
+            for old in shown
+            if place and old.delivery.conversation == place.id
+        ]
+        return sorted(entries, key=lambda entry: entry.at)[-limit:]

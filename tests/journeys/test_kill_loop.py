@@ -1,0 +1,98 @@
+"""Fifty kills at random moments of a gateway under load, and then the promises, checked from outside."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+
+import pytest
+
+from tests.fakes.agent import ScriptedAgent
+from tests.fakes.agent_events import Event
+from tests.fakes.agent_scripts import Call, echo, echo_message, stream_echo
+from tests.fakes.telegram import FakeTelegram
+from tests.journeys.load import Crowd
+from tests.journeys.process import GatewayProcess, admitted
+
+Record = Callable[[str, object], None]
+
+KILLS = 50
+CHATS = 8
+MESSAGES = 12  # between two kills
+LONGEST = 1.2  # seconds from a start to its kill: some fall before the gateway is ready
+SETTLED = 60.0  # seconds in which everything has to come to rest after the last kill
+
+
+async def _either_way(call: Call) -> AsyncIterator[Event]:
+    """An agent whose answers take all three forms."""
+    forms = (echo, echo_message, stream_echo(("echo: ", call.text)))
+    async for event in forms[int(call.text[-1]) % 3](call):
+        yield event
+
+
+async def _some_time(telegram: FakeTelegram, seconds: float) -> None:
+    """Returns after so many seconds: nothing else tells a random moment."""
+    with suppress(AssertionError):
+        await telegram.changes.until(lambda: False, timeout=seconds)
+
+
+@pytest.mark.timeout(200)
+@pytest.mark.case("F32")
+async def test_fifty_kills_under_load_lose_nothing_repeat_nothing_and_invert_nothing(
+    telegram: FakeTelegram,
+    agent: ScriptedAgent,
+    gateway: GatewayProcess,
+    record_property: Callable[[str, object], None],
+) -> None:
+    seed = random.SystemRandom().randrange(1 << 32)
+    record_property("seed", seed)
+    chance = random.Random(seed)
+    agent.behaviour = _either_way
+    crowd, in_flight = Crowd(telegram, CHATS, chance), 0
+    await gateway.start()
+    for _ in range(KILLS):
+        crowd.speak(MESSAGES)
+        await _some_time(telegram, chance.uniform(0.0, LONGEST))
+        in_flight += crowd.in_flight()
+        await gateway.kill()
+        await gateway.launch()
+    await gateway.until_ready()
+    await telegram.wait_until_acknowledged(timeout=SETTLED)
+    summary = await gateway.at_rest(seconds=SETTLED)
+    unknown = {int(update) for update in summary["unknown_ids"]}
+    said = f"seed {seed}"
+    assert crowd.unanswered() <= unknown, said
+    assert summary["unknown"] <= in_flight, said
+    assert not crowd.repeated(), said
+    assert not crowd.inversions(), said
+    assert admitted(summary) == len(crowd.said), said
+    assert max(agent.message_counts.values()) == 1, said
+
+
+async def test_after_the_kills_whoever_asks_again_gets_what_was_uncertain(
+    telegram: FakeTelegram, agent: ScriptedAgent, gateway: GatewayProcess
+) -> None:
+    """Several chats are killed in one instant, between the claims and the answers of their turns."""
+    gateway.configure("gateway", max_turns=4)
+    held = asyncio.Event()
+
+    async def parked(call: Call) -> AsyncIterator[Event]:
+        await held.wait()
+        async for event in echo(call):
+            yield event
+
+    agent.behaviour, agent.lists_tasks = parked, False
+    await gateway.start()
+    crowd = Crowd(telegram, 4, random.Random(1))
+    crowd.speak(8)
+    await agent.wait_for_calls("SendStreamingMessage", 4)
+    await telegram.wait_until_acknowledged()
+    held.set()
+    await gateway.restart()
+    summary = await gateway.at_rest()
+    assert crowd.unanswered() == {int(update) for update in summary["unknown_ids"]}
+    assert len(crowd.unanswered()) == summary["unknown"] == 4
+    for chat in {int(text.split()[1].partition("-")[0]) for text in crowd.said.values()}:
+        telegram.user_says(chat, "/again")
+    await telegram.changes.until(lambda: not crowd.unanswered(), timeout=20, what="every answer")
+    assert not crowd.repeated()

@@ -1,0 +1,171 @@
+"""A full disk, a locked database, a second process on the same file: 503 for a while, nothing lost, and it heals."""
+
+import resource
+import sqlite3
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.agent import ScriptedAgent
+from tests.fakes.telegram import FakeTelegram
+from tests.journeys.process import GatewayProcess, look
+from tests.journeys.setting import configured
+
+CHAT = 7
+BUSY = 0.5  # seconds an operation waits for a lock
+
+
+@contextmanager
+def no_room_on_disk(pid: int) -> Iterator[None]:
+    """Every write of the process to a file fails, as on a full disk; reading goes on."""
+    before = resource.prlimit(pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(pid, resource.RLIMIT_FSIZE, (1, before[1]))
+    try:
+        yield
+    finally:
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, before)
+
+
+@contextmanager
+def small_disk(folder: Path) -> Iterator[Path]:
+    """A file system of 1 MiB; skips the test where this user may not mount one."""
+    folder.mkdir()
+    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)], capture_output=True)
+    if made.returncode:
+        pytest.skip("only root can mount a file system; the same is tested by a limit on the size of files")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def fill(path: Path) -> None:
+    """Take what room there is."""
+    with path.open("wb", buffering=0) as file, suppress(OSError):
+        while True:
+            file.write(bytes(1024))
+
+
+async def refuses_for_now(gateway: GatewayProcess, telegram: FakeTelegram) -> None:
+    """Updates are answered 503 with Retry-After, readiness is red, and liveness is not."""
+
+    def refused() -> bool:
+        return any(attempt.status == 503 and attempt.retry_after for attempt in telegram.updates.attempts)
+
+    await telegram.changes.until(refused, what="a 503 with Retry-After", timeout=20)
+    await look(lambda: _is_red(gateway), what="/readyz to be red")
+    assert await gateway.status("/healthz") == 200
+
+
+async def _is_red(gateway: GatewayProcess) -> bool:
+    return await gateway.status("/readyz") == 503
+
+
+@pytest.mark.case("T80")
+@pytest.mark.case("F27")
+async def test_with_no_room_on_disk_updates_are_refused_and_answered_once_when_there_is_room_again(
+    telegram: FakeTelegram, agent: ScriptedAgent, gateway: GatewayProcess
+) -> None:
+    await gateway.start()
+    telegram.user_says(CHAT, "before the disk is full")
+    await telegram.wait_for_text(CHAT, "before the disk is full")
+    await gateway.at_rest()
+    with no_room_on_disk(gateway.pid):
+        telegram.user_says(CHAT, "while the disk is full")
+        await refuses_for_now(gateway, telegram)
+    await telegram.wait_for_text(CHAT, "while the disk is full", timeout=20)
+    await gateway.until_ready()
+    assert telegram.texts(CHAT) == ["echo: before the disk is full", "echo: while the disk is full"]
+    with closing(sqlite3.connect(gateway.database)) as db:
+        assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+@pytest.mark.case("T80")
+async def test_a_file_system_that_is_full_is_survived_and_heals_by_itself(
+    tmp_path: Path, telegram: FakeTelegram, agent: ScriptedAgent
+) -> None:
+    with small_disk(tmp_path / "small") as disk:
+        async with configured(disk, telegram.base, telegram.token, agent.card_url) as gateway:
+            gateway.configure("gateway", port=gateway.port)
+            await gateway.start()
+            telegram.user_says(CHAT, "before the disk is full")
+            await telegram.wait_for_text(CHAT, "before the disk is full")
+            ballast = disk / "ballast"
+            fill(ballast)
+            for number in range(40):  # more than the file already has room for
+                telegram.user_says(CHAT, f"while the disk is full, {number:02d} {'x' * 3000}")
+            await refuses_for_now(gateway, telegram)
+            ballast.unlink()
+            await telegram.wait_until_acknowledged(timeout=30)
+            await gateway.stop()
+
+
+@pytest.mark.case("T81")
+@pytest.mark.case("F28")
+@pytest.mark.case("DEL-07")
+async def test_a_database_locked_by_another_process_is_waited_for_within_the_bound_and_loses_nothing(
+    telegram: FakeTelegram, agent: ScriptedAgent, gateway: GatewayProcess
+) -> None:
+    gateway.configure("gateway", busy_timeout=BUSY)
+    await gateway.start()
+    telegram.user_says(CHAT, "before the lock")
+    await telegram.wait_for_text(CHAT, "before the lock")
+    await gateway.at_rest()
+    with closing(sqlite3.connect(gateway.database, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        telegram.user_says(CHAT, "while it is locked")
+        await refuses_for_now(gateway, telegram)
+        other.execute("COMMIT")
+    await telegram.wait_for_text(CHAT, "while it is locked", timeout=20)
+    await gateway.at_rest()
+    assert telegram.texts(CHAT) == ["echo: before the lock", "echo: while it is locked"]
+    assert sum(agent.message_counts.values()) == 2
+
+
+@pytest.mark.case("T81")
+async def test_an_answer_that_comes_while_the_database_is_locked_is_kept_and_delivered_once(
+    telegram: FakeTelegram, agent: ScriptedAgent, gateway: GatewayProcess
+) -> None:
+    gateway.configure("gateway", busy_timeout=BUSY)
+    await gateway.start()
+    telegram.user_says(CHAT, "a question before the lock")
+    await telegram.wait_for_messages(CHAT)
+    await gateway.at_rest()
+    with closing(sqlite3.connect(gateway.database, isolation_level=None)) as other:
+
+        def lock() -> bool:
+            other.execute("BEGIN IMMEDIATE")
+            return True
+
+        telegram.user_says(CHAT, "a question that is asked in time")
+        await agent.wait_for_calls("SendStreamingMessage", 2)
+        lock()
+        await gateway.event("store.unavailable")
+        other.execute("COMMIT")
+    await telegram.wait_for_text(CHAT, "a question that is asked in time", timeout=20)
+    summary = await gateway.at_rest()
+    assert sum("asked in time" in text for text in telegram.texts(CHAT)) == 1 - summary["unknown"]
+
+
+@pytest.mark.case("F29")
+async def test_a_second_process_on_the_same_file_stands_by_and_takes_over_when_the_first_dies(
+    tmp_path: Path, telegram: FakeTelegram, agent: ScriptedAgent, gateway: GatewayProcess
+) -> None:
+    await gateway.start()
+    async with configured(tmp_path / "second", telegram.base, telegram.token, agent.card_url) as second:
+        second.configure("gateway", store=f"sqlite:///{gateway.database}")
+        await second.launch()
+        await second.event("gateway.standing_by")
+        assert (await second.status("/readyz"), await second.status("/healthz")) == (503, 200)
+        telegram.user_says(CHAT, "to the first process")
+        await telegram.wait_for_text(CHAT, "to the first process")
+        await gateway.kill()
+        await second.until_ready()
+        telegram.user_says(CHAT, "to the second process")
+        await telegram.wait_for_text(CHAT, "to the second process")
+        assert telegram.texts(CHAT) == ["echo: to the first process", "echo: to the second process"]
+        assert await second.stop() == 0
+        second.check_log()
