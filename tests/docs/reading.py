@@ -7,7 +7,8 @@ from pathlib import Path
 
 from tests.conftest import ROOT
 
-DOCUMENTS = tuple(sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *ROOT.glob("docs/*.md")]))
+GUIDES = (ROOT / "README.md", *sorted(ROOT.glob("docs/*.md")))
+DOCUMENTS = (*GUIDES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md")
 
 _BLOCK = re.compile(r"^( *)```([^\n]*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 _HEADING = re.compile(r"^(#+) ([^\n]+)$", re.MULTILINE)

@@ -11,6 +11,7 @@ from pydantic.fields import FieldInfo
 from config.settings import AccountSettings, GatewaySettings
 from config.shape import literals, tables_in
 from gateway import catalogue
+from gateway.reload import LIVE_ACCOUNT, LIVE_GATEWAY
 from tests.docs.reading import coded, document, first, rows, sections
 
 SECTIONS = sections(document("docs/configuration.md"))
@@ -85,6 +86,12 @@ def test_every_value_that_a_setting_may_have_is_explained(title: str, name: str)
 def test_every_heading_of_settings_has_its_model() -> None:
     tables = {title for title, text in SECTIONS.items() if "| setting | default |" in text}
     assert tables == set(MODELS)
+
+
+def test_what_changes_without_a_restart_is_listed() -> None:
+    named = set(coded(SECTIONS["Changing it while it runs"]))
+    assert named & set(GatewaySettings.model_fields) == LIVE_GATEWAY
+    assert named - LIVE_GATEWAY >= LIVE_ACCOUNT
 
 
 def row_of(title: str, name: str) -> list[str]:

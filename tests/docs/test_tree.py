@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
-from tests.docs.reading import DOCUMENTS, anchors, coded, links
+from tests.docs.reading import DOCUMENTS, GUIDES, anchors, coded, links
 
 FILE = re.compile(r"(?:core|config|a2a|plugins|gateway|tests|benchmarks|docs|requirements|scripts)/[\w./*-]*")
 PLACEHOLDER = re.compile(r"NAME|\*")
@@ -18,7 +18,7 @@ def test_every_internal_link_leads_somewhere(path: Path) -> None:
     assert broken == []
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize("path", GUIDES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_file_that_is_named_exists(path: Path) -> None:
     named = [word for word in coded(path.read_text("utf-8")) if FILE.fullmatch(word) and not PLACEHOLDER.search(word)]
     assert [word for word in named if not (ROOT / word).exists()] == []

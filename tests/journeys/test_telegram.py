@@ -159,7 +159,7 @@ async def test_a_person_with_a_chinese_telegram_reads_chinese_notices(
     telegram.user_says(CHAT, "/help", user=wei)
     await telegram.wait_for_text(CHAT, "没有 /nonsense 这个命令")
     await telegram.wait_for_text(CHAT, "请用文字发送")
-    await telegram.wait_for_text(CHAT, "取消")
+    await telegram.wait_for_text(CHAT, "我能听懂什么")
 
 
 @pytest.mark.case("SEC-07")

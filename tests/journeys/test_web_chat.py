@@ -108,7 +108,7 @@ async def test_two_visitors_do_not_see_each_other(page: Page, demo: GatewayProce
     try:
         assert await other.entries("own") == await other.entries() == []
         await other.say("/help")
-        await other.shows("取消")
+        await other.shows("我能听懂什么")
     finally:
         await other.close()
     assert len(await page.entries("own")) == 1

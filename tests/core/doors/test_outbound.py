@@ -3,9 +3,9 @@
 import asyncio
 import ssl
 from collections.abc import AsyncIterator, Sequence
-from pathlib import Path
 
 import pytest
+import trustme
 from aiohttp import web
 
 from core.doors.listener import Listener
@@ -28,7 +28,8 @@ from core.doors.outbound import (
 )
 from tests.core.doors.wire import PATIENCE, raw_server, read_request
 
-PEM = Path(__file__).with_name("desk_test.pem")  # self-signed for desk.test, valid for a hundred years
+AUTHORITY = trustme.CA()
+CERTIFICATE = AUTHORITY.issue_cert("desk.test")
 PUBLIC = OutboundPolicy()
 PRIVATE = OutboundPolicy(allow_private=True, body_limit=1000)
 QUICK = Timeouts(connect=0.3, head=0.3, idle=0.3, whole=PATIENCE)
@@ -260,8 +261,14 @@ async def test_a_server_without_tls_was_sent_nothing(client: GuardedClient) -> N
 
 def tls_server_context(names: list[str | None]) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(PEM)
+    CERTIFICATE.configure_cert(context)
     context.sni_callback = lambda _, name, __: names.append(name)
+    return context
+
+
+def trusting() -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    AUTHORITY.configure_trust(context)
     return context
 
 
@@ -276,7 +283,7 @@ async def test_tls_is_made_with_the_name_though_the_connection_goes_to_the_addre
     app.router.add_get("/", answer_ok)
     async with (
         Listener(app, tls=tls_server_context(names)) as listener,
-        GuardedClient(resolve=resolve, tls=ssl.create_default_context(cafile=str(PEM))) as client,
+        GuardedClient(resolve=resolve, tls=trusting()) as client,
     ):
         answer = await client.request("GET", f"https://desk.test:{listener.port}/", policy=PRIVATE)
     assert (answer.body, names) == (f"https://desk.test:{listener.port}/".encode(), ["desk.test"])
@@ -284,7 +291,7 @@ async def test_tls_is_made_with_the_name_though_the_connection_goes_to_the_addre
 
 @pytest.mark.parametrize("host", ["desk.test", "localhost"], ids=["unknown issuer", "another name"])
 async def test_a_certificate_that_is_not_good_for_the_name_sent_nothing(host: str) -> None:
-    trust = ssl.create_default_context(cafile=str(PEM) if host == "localhost" else None)
+    trust = trusting() if host == "localhost" else ssl.create_default_context()
     async with (
         Listener(web.Application(), tls=tls_server_context([])) as listener,
         GuardedClient(resolve=resolve, tls=trust) as client,
