@@ -80,6 +80,10 @@ class BotApi:
             )
         )
 
+    async def has_topics(self, chat: str) -> bool:
+        found = await _asked(self._bot.raw("getChat", chat_id=int(chat)))
+        return isinstance(found, dict) and bool(found.get("is_forum"))
+
     async def remove(self, chat: str, message: str) -> None:
         await _asked(self._bot.delete_message(int(chat), int(message)))
 

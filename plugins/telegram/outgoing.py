@@ -27,6 +27,8 @@ CHATS_REMEMBERED = 4096  # under flood control at once; one that is forgotten is
 
 _T = TypeVar("_T")
 
+_TOPICS_GONE = {"zh": "（这个群已关闭话题功能，回答发到这里。）\n"}
+_TOPICS_GONE_ELSE = "(This chat has no topics any more, so I answer here.)\n"
 _AGAIN = {"zh": "（重发）"}
 _AGAIN_ELSE = "(again) "
 
@@ -71,6 +73,7 @@ class Outgoing:
         self._is_streaming = is_streaming
         self._flood = FloodControl(clock)
         self._frames: OrderedDict[str, _Frame] = OrderedDict()
+        self._topicless: set[str] = set()  # chats that were told that their topics are gone
 
     async def send(self, delivery: Delivery) -> Outcome:
         chat = delivery.address.chat
@@ -108,8 +111,19 @@ class Outgoing:
         return await self._show(delivery, chat, _marked(words, delivery.language) if delivery.is_repeat else words)
 
     async def _show(self, delivery: Delivery, chat: str, words: RenderedText) -> Sent:
-        show = partial(self._api.show, chat, topic=delivery.address.topic, quote=delivery.quote)
-        return Sent((await self._worded(words, show),))
+        show = partial(self._api.show, chat, quote=delivery.quote)
+        try:
+            return Sent((await self._worded(words, partial(show, topic=delivery.address.topic)),))
+        except ApiFailure as failure:
+            in_topic = delivery.address.topic and failure.is_kind(Refusal.NO_TOPIC)
+            if not in_topic or await self._api.has_topics(chat):
+                raise
+        # The chat has no topics any more, so that nothing can reach another one: the chat as a whole asked (TG-30).
+        self._counts["topics_gone"] += 1
+        if chat not in self._topicless:
+            self._topicless.add(chat)
+            words = _prefixed(words, _TOPICS_GONE.get(delivery.language, _TOPICS_GONE_ELSE))
+        return Sent((await self._worded(words, partial(show, topic="")),))
 
     async def _replace(self, delivery: Delivery, chat: str) -> Sent:
         """Changing a message twice shows it once, so a repetition needs no mark and an unchanged message is a success.
@@ -189,8 +203,12 @@ def _words(payload: Payload) -> RenderedText:
 
 
 def _marked(words: RenderedText, language: str) -> RenderedText:
-    """The words with a word that they may have been seen before; without it where they fill the message to its end."""
-    mark = _AGAIN.get(language, _AGAIN_ELSE)
+    """The words with a word that they may have been seen before."""
+    return _prefixed(words, _AGAIN.get(language, _AGAIN_ELSE))
+
+
+def _prefixed(words: RenderedText, mark: str) -> RenderedText:
+    """Without the mark where the words fill the message to its end."""
     if len((mark + words.plain).encode("utf-16-le", "surrogatepass")) // 2 > TEXT_LIMIT:
         return words
     return RenderedText(None if words.html is None else mark + words.html, mark + words.plain)

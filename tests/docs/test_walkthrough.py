@@ -12,7 +12,7 @@ import aiohttp
 from tests.conftest import ROOT
 from tests.docs.reading import all_blocks
 from tests.fakes.agent import ScriptedAgent
-from tests.fakes.agent_card import Bearer
+from tests.fakes.agent_card import BearerAuth
 from tests.fakes.telegram import FakeTelegram
 from tests.journeys.process import GatewayProcess
 
@@ -25,10 +25,10 @@ def configuration(document: str, containing: str) -> str:
 
 @asynccontextmanager
 async def gateway(folder: Path, written: str, **env: str) -> AsyncIterator[GatewayProcess]:
-    """A gateway that finds the configuration as frontdesk.toml in its folder, with this environment."""
+    """A gateway that finds the configuration as frontdesk.toml in its folder, with this environment and its own address."""
     (folder / "frontdesk.toml").write_text(written)
     async with GatewayProcess(folder) as process:
-        process.env |= env
+        process.env |= {"FRONTDESK_GATEWAY__PUBLIC_URL": process.base, **env}
         await process.start()
         process.token = (folder / ".frontdesk" / "operator-token").read_text().strip()
         yield process
@@ -36,7 +36,7 @@ async def gateway(folder: Path, written: str, **env: str) -> AsyncIterator[Gatew
 
 
 async def test_the_readmes_telegram_account_is_answered_by_its_remote_agent(tmp_path: Path) -> None:
-    async with FakeTelegram() as telegram, ScriptedAgent(auth=Bearer("research-secret")) as agent:
+    async with FakeTelegram() as telegram, ScriptedAgent(auth=BearerAuth("research-secret")) as agent:
         env = {
             "TELEGRAM_TOKEN": telegram.token,
             "TELEGRAM_SECRET": "from-the-environment",
@@ -44,8 +44,6 @@ async def test_the_readmes_telegram_account_is_answered_by_its_remote_agent(tmp_
             "FRONTDESK_AGENTS__RESEARCH__CARD": agent.card_url,
             "FRONTDESK_AGENTS__RESEARCH__ALLOW_PRIVATE_NETWORK": "true",
             "FRONTDESK_PLUGINS__SUPPORT__API_BASE": telegram.base,
-            "FRONTDESK_GATEWAY__PORT": (port := str(GatewayProcess(tmp_path).port)),
-            "FRONTDESK_GATEWAY__PUBLIC_URL": f"http://127.0.0.1:{port}",
         }
         async with gateway(tmp_path, configuration("README.md", "telegram"), **env):
             await telegram.wait_for_calls("setWebhook")
@@ -76,7 +74,7 @@ async def test_the_first_telegram_account_of_the_guide_shows_whom_to_let_in(tmp_
 async def test_a_visitor_of_the_web_chat_is_told_the_id_that_lets_it_in(tmp_path: Path) -> None:
     written = configuration("docs/webchat.md", "public_url")
     async with (
-        gateway(tmp_path, written, FRONTDESK_GATEWAY__PUBLIC_URL="") as process,
+        gateway(tmp_path, written) as process,
         aiohttp.ClientSession(f"{process.base}/chat/chat/", cookie_jar=aiohttp.CookieJar(unsafe=True)) as page,
     ):
         async with page.get("history") as answer:
@@ -86,12 +84,12 @@ async def test_a_visitor_of_the_web_chat_is_told_the_id_that_lets_it_in(tmp_path
         visitor = refusal["detail"].split()[-1].rstrip(".")
         (tmp_path / "frontdesk.toml").write_text(written.replace("3f0c9a2e5b7d4c18a6e1f20b9d8c7e65", visitor))
         await reread(process)
-        status, _ = await write(page)
+        status, _ = await write(page, id="message-0002")
         assert status == 202
 
 
-async def write(page: aiohttp.ClientSession) -> tuple[int, dict[str, str]]:
-    async with page.post("messages", json={"id": "message-0001", "text": "hello"}) as answer:
+async def write(page: aiohttp.ClientSession, *, id: str = "message-0001") -> tuple[int, dict[str, str]]:
+    async with page.post("messages", json={"id": id, "text": "hello"}) as answer:
         return answer.status, await answer.json()
 
 

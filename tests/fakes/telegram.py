@@ -141,6 +141,7 @@ class FakeTelegram(Loopback, People):
             "setMyCommands": self.chats.set_my_commands,
             "getMyCommands": self.chats.get_my_commands,
             "deleteMyCommands": self.chats.delete_my_commands,
+            "getChat": lambda params: self.chats.chat(int(params["chat_id"])).wire(),
             "getMe": lambda _: self.bot,
         }
         updates: dict[str, Method] = {

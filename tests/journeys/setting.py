@@ -1,8 +1,11 @@
 """The usual setting of a journey: a Bot API server, an agent, and a gateway between the two."""
 
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+from tests.fakes.agent_events import Event, artifact, completed, working
+from tests.fakes.agent_scripts import AgentScript, Call
 from tests.fakes.telegram import FakeTelegram
 from tests.journeys.process import OPERATOR, GatewayProcess, Tables
 from tests.peers.processes import free_port
@@ -44,6 +47,19 @@ def configured(folder: Path, api_base: str, token: str, card: str) -> GatewayPro
     gateway = GatewayProcess(folder, config, port=port)
     gateway.private |= {SECRET, token, token.partition(":")[2]}
     return gateway
+
+
+def answering(*texts: str, progress: str = "") -> AgentScript:
+    """An agent that gives each text as a finished artifact of its own, in order."""
+
+    async def script(call: Call) -> AsyncIterator[Event]:
+        if progress:
+            yield working(progress)
+        for number, text in enumerate(texts):
+            yield artifact(text, f"artifact-{number}", last=True)
+        yield completed()
+
+    return script
 
 
 def words_said(telegram: FakeTelegram) -> set[str]:

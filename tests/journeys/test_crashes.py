@@ -6,10 +6,10 @@ import pytest
 
 from core.crashpoint import POINTS
 from tests.fakes.agent import ScriptedAgent
-from tests.fakes.agent_events import artifact, completed, working
-from tests.fakes.agent_scripts import events, working_until
+from tests.fakes.agent_scripts import working_until
 from tests.fakes.telegram import FakeTelegram
 from tests.journeys.process import GatewayProcess, admitted
+from tests.journeys.setting import answering
 
 CHAT = 7
 QUESTION = "what is an engine"
@@ -118,8 +118,7 @@ async def test_a_delivery_that_may_have_arrived_is_repeated_only_on_request_and_
 async def test_killed_at_any_event_of_a_stream_the_rest_is_filled_in_and_nothing_comes_twice(
     observation: int, telegram: FakeTelegram, agent: ScriptedAgent, gateway: GatewayProcess
 ) -> None:
-    said = [artifact(f"part {name}", f"a-{name}", last=True) for name in ("one", "two", "three")]
-    agent.behave(events(working("on it"), *said, completed()))
+    agent.behave(answering("part one", "part two", "part three", progress="on it"))
     await die_and_come_back(gateway, telegram, f"task.after_observe:{observation}")
     await telegram.wait_for_messages(CHAT, 3)
     assert (await gateway.at_rest())["unknown"] == 0

@@ -5,12 +5,12 @@ import asyncio
 import pytest
 
 from tests.fakes.agent import ScriptedAgent
-from tests.fakes.agent_events import artifact, completed
-from tests.fakes.agent_scripts import events, working_until
+from tests.fakes.agent_scripts import working_until
 from tests.fakes.scripting import cut_after_accepting, cut_before, hang_after_accepting, hang_before
 from tests.fakes.telegram import FakeTelegram
 from tests.fakes.telegram_responses import accepted_then_server_error, forbidden, server_error, throttle
 from tests.journeys.process import GatewayProcess
+from tests.journeys.setting import answering
 
 CHAT, OTHER = 7, 8
 
@@ -106,7 +106,7 @@ async def test_of_a_long_answer_only_the_part_of_unknown_fate_is_uncertain(
     telegram: FakeTelegram, agent: ScriptedAgent, gateway: GatewayProcess
 ) -> None:
     parts = [f"part {number} " + "x" * 3900 for number in range(1, 6)]
-    agent.behave(events(*[artifact(part, f"a{n}", last=True) for n, part in enumerate(parts)], completed()))
+    agent.behave(answering("\n\n".join(parts)))
     telegram.script("sendMessage", chat=CHAT, respond=cut_before(), after=2)
     await gateway.start()
     telegram.user_says(CHAT, "a long answer, please")

@@ -5,8 +5,9 @@ import asyncio
 import pytest
 
 from tests.fakes.agent import ScriptedAgent
+from tests.fakes.agent_events import completed
 from tests.fakes.agent_rpc import html_page, rpc_error
-from tests.fakes.agent_scripts import working_until
+from tests.fakes.agent_scripts import events, working_until
 from tests.fakes.telegram import FakeTelegram
 from tests.fakes.telegram_responses import bad_request
 from tests.fakes.telegram_updates import WebhookAttempt
@@ -105,6 +106,18 @@ async def test_an_answer_that_telegram_always_refuses_is_set_aside_and_the_next_
     assert ("poison" in set_aside["reason"], set_aside["attempts"]) == (True, 1)
     await gateway.api(f"deliveries/{set_aside['id']}:retry", "POST")
     await telegram.wait_for_text(CHAT, "an answer that is poison")
+
+
+@pytest.mark.case("F31")
+async def test_an_agent_whose_clock_was_set_back_is_believed_when_it_says_that_it_has_finished(
+    telegram: FakeTelegram, agent: ScriptedAgent, gateway: GatewayProcess
+) -> None:
+    yesterday = completed("what the agent found")
+    yesterday.body["status"]["timestamp"] = "2020-01-01T00:00:00.000Z"
+    agent.behave(events(yesterday))
+    await gateway.start()
+    telegram.user_says(CHAT, "to an agent with a strange clock")
+    await telegram.wait_for_text(CHAT, "what the agent found")
 
 
 @pytest.mark.case("F13")

@@ -5,11 +5,11 @@ import asyncio
 import pytest
 
 from tests.fakes.agent import ScriptedAgent
-from tests.fakes.agent_events import artifact, completed
-from tests.fakes.agent_scripts import ask_then_answer, events, stream_echo, working_until
+from tests.fakes.agent_scripts import ask_then_answer, stream_echo, working_until
 from tests.fakes.telegram import FakeTelegram
 from tests.fakes.telegram_people import person
 from tests.journeys.process import GatewayProcess
+from tests.journeys.setting import answering
 
 CHAT, GROUP, FORUM = 7, -1007, -1008
 TEXT_LIMIT = 4096  # UTF-16 code units (Bot API, sendMessage)
@@ -140,7 +140,7 @@ async def test_a_long_answer_arrives_in_parts_that_telegram_takes_in_order_and_w
     telegram: FakeTelegram, agent: ScriptedAgent, gateway: GatewayProcess
 ) -> None:
     answer = "".join(f"line {number} 😀\n" for number in range(1500))
-    agent.behave(events(artifact(answer, last=True), completed()))
+    agent.behave(answering(answer))
     await gateway.start()
     telegram.user_says(CHAT, "tell me everything")
     await telegram.wait_for_text(CHAT, "line 1499")

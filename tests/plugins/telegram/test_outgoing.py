@@ -260,6 +260,26 @@ class TestOutcomes:
         assert (outcome.kind, len(telegram.calls_of("sendMessage"))) == (kind, 1)
         assert telegram.messages(ADA) == []
 
+    @pytest.mark.case("TG-30")
+    async def test_a_chat_that_gave_up_its_topics_is_answered_as_a_whole_with_one_notice(
+        self, plugin: TelegramPlugin, telegram: FakeTelegram
+    ) -> None:
+        telegram.group(GROUP, kind="supergroup")
+        telegram.script("sendMessage", respond=bad_request("message thread not found"))
+        assert isinstance(await plugin.send(delivery(plugin, "one", chat=GROUP, topic="9")), Sent)
+        telegram.script("sendMessage", respond=bad_request("message thread not found"))
+        assert isinstance(await plugin.send(delivery(plugin, "two", chat=GROUP, topic="9")), Sent)
+        assert telegram.texts(GROUP) == ["(This chat has no topics any more, so I answer here.)\none", "two"]
+
+    @pytest.mark.case("TG-30")
+    async def test_a_forum_s_lost_topic_is_answered_nowhere_else(
+        self, plugin: TelegramPlugin, telegram: FakeTelegram
+    ) -> None:
+        telegram.forum(GROUP)
+        outcome = await plugin.send(delivery(plugin, chat=GROUP, topic="9"))
+        assert isinstance(outcome, Rejected)
+        assert (outcome.kind, telegram.texts(GROUP)) == (Refusal.NO_TOPIC, [])
+
     @pytest.mark.parametrize("respond", UNCERTAIN)
     @pytest.mark.case("F21")
     async def test_what_may_have_been_shown_is_unknown_and_asked_once(
