@@ -126,4 +126,5 @@ def _facts(item: Candidate | Unreadable | Moved, admission: Admission) -> dict[s
         case AlreadySeen(envelope):
             return {"outcome": "duplicate", "envelope": envelope, "external_id": external}
         case _:
-            return {"outcome": "refused", "reason": admission.reason, "external_id": external}
+            sender = item.inbound.sender if isinstance(item, Candidate) else ""  # the id that a list would name
+            return {"outcome": "refused", "reason": admission.reason, "external_id": external, "sender": sender}

@@ -15,7 +15,6 @@ SCHEMAS: dict[str, Schema] = {
     "Summary": record(
         sessions=_COUNTS,
         envelopes=_COUNTS,
-        threads=_COUNTS,
         turns=_COUNTS,
         submissions=_COUNTS,
         tasks=_COUNTS,
@@ -81,7 +80,7 @@ SCHEMAS: dict[str, Schema] = {
         tries=listed("Attempt"),
     ),
     "Attempt": record(n=NUMBER, begun=TIME, ended=TIME, outcome=TEXT, reason=TEXT),
-    "Plugin": record(name=TEXT, kind=TEXT, agent=TEXT, health=_OPEN, settings=_OPEN),
+    "Plugin": record(name=TEXT, kind=TEXT, agent=TEXT, health=_OPEN, connection=_OPEN, settings=_OPEN),
     "Agent": record(name=TEXT, kind=TEXT, settings=_OPEN),
     "OpenApi": _OPEN,
 }

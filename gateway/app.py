@@ -60,13 +60,20 @@ def run(settings: Settings, reread: Callable[[], Settings]) -> int:
         try:
             with asyncio.Runner(loop_factory=_loop_factory()) as runner:
                 runner.run(_serve(settings, reread, telemetry))
-        except ConfigurationError as error:
-            telemetry.event("gateway.stopped", level="error", error=str(error), setting=error.setting)
-            return 2
-        except OSError as error:
-            telemetry.event("gateway.stopped", level="error", error=str(error))
-            return 1
+        except (ConfigurationError, OSError, ExceptionGroup) as failure:
+            error = _only(failure)
+            if not isinstance(error, ConfigurationError | OSError):
+                raise
+            telemetry.event("gateway.failed", level="error", error=str(error))
+            return 2 if isinstance(error, ConfigurationError) else 1
     return 0
+
+
+def _only(failure: Exception) -> Exception:
+    """What went wrong, without the task groups around it."""
+    while isinstance(failure, ExceptionGroup) and len(failure.exceptions) == 1:
+        failure = failure.exceptions[0]
+    return failure
 
 
 async def _serve(settings: Settings, reread: Callable[[], Settings], telemetry: Telemetry) -> None:

@@ -39,10 +39,17 @@ def crashpoints(show: Show) -> None:
 def doctor(config: Path | None, show: Show) -> None:
     """Raises ConfigurationProblems for a wrong configuration, CommandFailed when the gateway is not ready."""
     settings = load(kinds(), config=config)
-    ready = GatewayClient.of(config).readiness()
-    plugins = [{"account": name, **health} for name, health in ready.get("plugins", {}).items()]
+    client = GatewayClient.of(config)
+    ready = client.readiness()
+    connections = {item["name"]: item["connection"] for item in client.items("/api/v1/plugins", most=1000)}
+    plugins = [
+        {"account": name, **health, "connection": connections.get(name, {})}
+        for name, health in ready.get("plugins", {}).items()
+    ]
     if show.is_json:
-        show.json({"configuration": settings.origin, "warnings": settings.warnings, **ready})
+        show.json(
+            {"configuration": settings.origin, "warnings": settings.warnings, **ready, "connections": connections}
+        )
     else:
         for warning in settings.warnings:
             show.line(f"warning: {warning}")
@@ -56,7 +63,8 @@ _PLUGIN = (
     Column("ACCOUNT", lambda item: item["account"]),
     Column("STATE", lambda item: item["state"]),
     Column("RESTARTS", lambda item: str(item["restarts"])),
-    Column("REASON", lambda item: item["reason"]),
+    Column("CONNECTION", lambda item: str(item["connection"].get("state", ""))),
+    Column("REASON", lambda item: item["reason"] or str(item["connection"].get("note", ""))),
 )
 
 

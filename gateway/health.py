@@ -38,10 +38,10 @@ class Health:
         found = []
         if self.is_draining:
             found.append("draining: the process is stopping")
-        elif not self.is_listening:
-            found.append("starting: not listening yet")
         if trouble := self.store():
             found.append(f"store: {trouble}")
+        elif not self.is_listening and not self.is_draining:
+            found.append("starting: not receiving yet")
         return found
 
 

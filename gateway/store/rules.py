@@ -23,9 +23,11 @@ class Policy:
 
     def __post_init__(self) -> None:
         if self.dedupe_horizon < LEAST_HORIZON:
-            raise ConfigurationError("the dedupe horizon must be at least 48 hours", setting="store.dedupe_horizon")
+            raise ConfigurationError("the dedupe horizon must be at least 48 hours", setting="gateway.dedupe_horizon")
         if self.retention < self.dedupe_horizon:
-            raise ConfigurationError("retention must not be shorter than the dedupe horizon", setting="store.retention")
+            raise ConfigurationError(
+                "retention must not be shorter than the dedupe horizon", setting="gateway.retention"
+            )
 
 
 def state_after(end: TurnEnd, *, has_queued: bool) -> str:

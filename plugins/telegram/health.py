@@ -5,7 +5,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Literal
 
-State = Literal["starting", "receiving", "standing_by", "conflict", "unreachable", "unauthorised", "stopped"]
+State = Literal["starting", "receiving", "standing_by", "conflict", "unreachable", "unauthorised"]
 
 _log = logging.getLogger("frontdesk.telegram")
 
@@ -25,7 +25,7 @@ class Health:
             return
         is_news = state != self.state
         self.state, self.note = state, note
-        if is_news and state not in ("receiving", "starting", "stopped"):
+        if is_news and state not in ("receiving", "starting"):
             _log.warning("telegram account %s is %s: %s", self.account, state, note)
         elif is_news:
             _log.info("telegram account %s is %s", self.account, state)

@@ -26,6 +26,7 @@ from gateway.agents.local import LocalAgent
 from gateway.store.sqlite import SqliteStore
 from tests.docs.reading import all_blocks, document
 from tests.doubles.world import world
+from tests.waiting import until
 
 SECRET = "secret-of-the-pager"
 
@@ -89,8 +90,7 @@ async def test_the_plugin_in_the_guide_is_asked_and_answers(pager: ModuleType, t
             aiohttp.ClientSession(base) as caller,
         ):
             running = tasks.create_task(plugin.run(there.intake))
-            while plugin.health["state"] != "receiving":
-                await asyncio.sleep(0)
+            await until(lambda: plugin.health["state"] == "receiving")
             assert await page(caller, {"id": "1", "from": "ann", "text": "x" * 200}, secret="wrong") == 401
             assert await page(caller, {"id": "1", "from": "ann", "text": "x" * 200}) == 204
             assert await page(caller, {"id": "1", "from": "ann", "text": "x" * 200}) == 204
@@ -112,7 +112,7 @@ async def page(caller: aiohttp.ClientSession, content: dict[str, Any], *, secret
 def agent_in(words: str) -> Any:
     """What a block of docs/agents.md calls AGENT."""
     names: dict[str, Any] = {"__name__": "example"}
-    exec(compile(code_after("docs/agents.md", words), "docs/agents.md", "exec"), names)  # noqa: S102 - our own documents
+    exec(compile(code_after("docs/agents.md", words), "docs/agents.md", "exec"), names)
     return names["AGENT"]
 
 

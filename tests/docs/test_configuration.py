@@ -23,7 +23,7 @@ Model = type[BaseModel]
 def nested(model: Model, title: str) -> Iterator[tuple[str, Model]]:
     """The model under its heading, and each table inside it under one of its own."""
     yield title, model
-    for name, field in model.model_fields.items():
+    for name in model.model_fields:
         for inner in tables_in(model, name):
             kinds = literals(inner, "kind")
             yield (f'`{name}` with `kind = "{kinds[0]}"`' if kinds else f"`{name}` of {title}"), inner
@@ -31,7 +31,7 @@ def nested(model: Model, title: str) -> Iterator[tuple[str, Model]]:
 
 def documented_models() -> dict[str, Model]:
     kinds = catalogue.kinds()
-    found = {"`[gateway]`": GatewaySettings, "Every kind": AccountSettings}
+    found: dict[str, Model] = {"`[gateway]`": GatewaySettings, "Every kind": AccountSettings}
     for group in (kinds.agents, kinds.plugins):
         for kind in group:
             found |= dict(nested(group[kind], f'`kind = "{kind}"`'))

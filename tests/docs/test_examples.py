@@ -124,5 +124,7 @@ def test_the_two_commands_of_the_readme_are_those_that_ci_runs() -> None:
 @pytest.mark.parametrize("block", all_blocks("python"), ids=lambda block: block.id)
 def test_the_documents_code_is_formatted_as_ours(block: Block) -> None:
     ruff = [str(Path(sys.executable).parent / "ruff"), "format", "--check", "--stdin-filename", "example.py", "-"]
-    formatted = subprocess.run(ruff, input=block.text, text=True, cwd=ROOT, timeout=30, check=False, capture_output=True)
+    formatted = subprocess.run(
+        ruff, input=block.text, text=True, cwd=ROOT, timeout=30, check=False, capture_output=True
+    )
     assert formatted.returncode == 0, formatted.stderr

@@ -25,7 +25,7 @@ def configuration(document: str, containing: str) -> str:
 
 @asynccontextmanager
 async def gateway(folder: Path, written: str, **env: str) -> AsyncIterator[GatewayProcess]:
-    """A gateway that finds the configuration as frontdesk.toml in its folder, with this environment and its own address."""
+    """A gateway that finds the configuration as frontdesk.toml in its folder; its address is its own, unless given."""
     (folder / "frontdesk.toml").write_text(written)
     async with GatewayProcess(folder) as process:
         process.env |= {"FRONTDESK_GATEWAY__PUBLIC_URL": process.base, **env}

@@ -60,16 +60,19 @@ def test_every_file_on_the_way_exists() -> None:
 async def files_of_one_message(folder: Path) -> list[str]:
     """Of the second one, so that nothing is made or looked up for the first time."""
     with files_passed() as passed:
-        async with FakeTelegram() as telegram, ScriptedAgent(stream_echo()) as agent:
-            async with line(settings_for(folder, telegram, agent), folder) as (there, events, base):
-                await until(lambda: there.plugins["support"].health["state"] == "receiving")
-                await telegram.updates.set_webhook({"url": f"{base}/hooks/support", "secret_token": SECRET})
-                for n in (1, 2):
-                    passed.restart()
-                    telegram.user_says(ANN, "good morning")
-                    await telegram.wait_for_messages(ANN, n)
-                    await until(lambda: len(events.of("delivery.attempted")) == n)  # noqa: B023 - awaited here
-                return passed.files
+        async with (
+            FakeTelegram() as telegram,
+            ScriptedAgent(stream_echo()) as agent,
+            line(settings_for(folder, telegram, agent), folder) as (there, events, base),
+        ):
+            await until(lambda: there.plugins["support"].health["state"] == "receiving")
+            await telegram.updates.set_webhook({"url": f"{base}/hooks/support", "secret_token": SECRET})
+            for n in (1, 2):
+                passed.restart()
+                telegram.user_says(ANN, "good morning")
+                await telegram.wait_for_messages(ANN, n)
+                await until(lambda: len(events.of("delivery.attempted")) == n)  # noqa: B023 - awaited here
+            return passed.files
 
 
 def settings_for(folder: Path, telegram: FakeTelegram, agent: ScriptedAgent) -> Settings:

@@ -142,12 +142,14 @@ class Tables:
             thread.is_foreground = False
 
     def _move(self, source: str, old: str, new: str) -> None:
+        if old == new:
+            return
         moving = [
             place
             for place in self._conversations.values()
             if not place.merged_into and (place.address.source.key, place.address.chat) == (source, old)
         ]
-        for place in moving if old != new else ():
+        for place in moving:
             address = replace(place.address, chat=new)
             taken = self._at(address)
             place.address = address

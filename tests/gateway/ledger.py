@@ -103,7 +103,16 @@ class Ledger:
 
     def plugins(self) -> Sequence[Mapping[str, Any]]:
         settings = {"token": {"set": True}, "mode": "polling"}
-        return [{"name": "support", "kind": "telegram", "agent": "research", "health": {}, "settings": settings}]
+        return [
+            {
+                "name": "support",
+                "kind": "telegram",
+                "agent": "research",
+                "health": {},
+                "connection": {"state": "conflict"},
+                "settings": settings,
+            }
+        ]
 
     def agents(self) -> Sequence[Mapping[str, Any]]:
         return [{"name": "research", "kind": "a2a", "settings": {"auth": {"token": {"set": True}}}}]

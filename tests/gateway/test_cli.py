@@ -167,6 +167,7 @@ async def test_the_doctor_says_that_it_is_ready_and_which_account_is_not(frontde
     assert "is ready" in ended.out
     assert "support" in ended.out
     assert "OSError: no network" in ended.out
+    assert "conflict" in ended.out
 
 
 async def test_a_wrong_operator_token_is_said_with_the_remedy(frontdesk: Type, tmp_path: Path) -> None:

@@ -57,12 +57,12 @@ async def test_it_is_ready_while_the_store_is_held_although_a_plugin_fails(clien
     }
 
 
-@pytest.mark.parametrize("case", ["store", "not listening", "draining"])
+@pytest.mark.parametrize("case", ["store", "not receiving", "draining"])
 async def test_it_is_not_ready_when_work_should_go_elsewhere_and_says_why(
     gateway: Gateway, client: aiohttp.ClientSession, case: str
 ) -> None:
     gateway.trouble = "another process holds the lease" if case == "store" else ""
-    gateway.health.is_listening = case != "not listening"
+    gateway.health.is_listening = case != "not receiving"
     gateway.health.is_draining = case == "draining"
     async with client.get("/readyz") as answer:
         assert (answer.status, answer.headers["Retry-After"]) == (503, "5")

@@ -14,8 +14,8 @@ class Answer(NamedTuple):
     is_closed: bool  # whether the gateway closed the connection after it
 
 
-async def exchange(port: int, *chunks: bytes, seconds: float = 6.0) -> Answer:
-    """Send the chunks, then read until the gateway closes, or has answered and keeps the connection open."""
+async def exchange(port: int, *chunks: bytes, seconds: float = 6.0, closes: bool = False) -> Answer:
+    """Send the chunks and read the answer; `closes` waits for the end of a connection whose answer promised none."""
     reader, writer = await asyncio.open_connection(LOOPBACK, port)
     try:
         async with asyncio.timeout(seconds):
@@ -23,14 +23,18 @@ async def exchange(port: int, *chunks: bytes, seconds: float = 6.0) -> Answer:
                 for chunk in chunks:
                     writer.write(chunk)
                     await writer.drain()
-            return await read_answer(reader)
+            answer = await read_answer(reader, is_head=chunks[0].startswith(b"HEAD "))
+            if closes and not answer.is_closed:
+                with suppress(ConnectionError):
+                    answer = answer._replace(is_closed=not await reader.read())
+            return answer
     finally:
         writer.close()
         with suppress(ConnectionError):
             await writer.wait_closed()
 
 
-async def read_answer(reader: asyncio.StreamReader) -> Answer:
+async def read_answer(reader: asyncio.StreamReader, *, is_head: bool = False) -> Answer:
     try:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     except (asyncio.IncompleteReadError, ConnectionError):
@@ -38,7 +42,7 @@ async def read_answer(reader: asyncio.StreamReader) -> Answer:
     lines = head.split("\r\n")
     fields = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:])}
     with suppress(asyncio.IncompleteReadError, ConnectionError):
-        body = (await reader.readexactly(int(fields.get("content-length", "0")))).decode(errors="replace")
+        body = (await reader.readexactly(0 if is_head else int(fields.get("content-length", "0")))).decode(errors="replace")
         return Answer(int(lines[0].split()[1]), head, body, fields.get("connection", "").lower() == "close")
     return Answer(int(lines[0].split()[1]), head, "", is_closed=True)
 

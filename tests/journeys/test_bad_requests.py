@@ -208,7 +208,7 @@ async def test_a_flood_of_headers_or_trailers_is_cut_off(desk: Desk) -> None:
     assert (await exchange(desk.gateway.port, request(HOOK, *many))).status in (400, 431, 0)
     head = request(HOOK, JSON, f"{SECRET_HEADER}: {SECRET}", "Transfer-Encoding: chunked", length=False)
     trailers = [b"2\r\n{}\r\n0\r\n", *[f"X-Trailer-{number}: {'v' * 40}\r\n".encode() for number in range(5000)]]
-    assert (await exchange(desk.gateway.port, head, *trailers)).status in (400, 413, 431, 0)
+    assert (await exchange(desk.gateway.port, head, *trailers)).status in (400, 408, 413, 431, 0)
     assert await desk.gateway.status("/healthz") == 200
 
 
@@ -244,7 +244,7 @@ async def test_a_request_that_could_be_read_in_two_ways_is_refused_and_the_conne
     await desk.is_served(122)
     smuggled = request(HOOK, JSON, f"{SECRET_HEADER}: {SECRET}", *headers, length=False)
     second = b"0\r\n\r\nGET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
-    answer = await exchange(desk.gateway.port, smuggled + second)
+    answer = await exchange(desk.gateway.port, smuggled + second, closes=True)
     assert (answer.status in (400, 413, 501, 0), answer.is_closed) == (True, True)
 
 
@@ -300,7 +300,7 @@ async def test_a_refusal_tells_no_version_no_path_and_no_trace(desk: Desk, metho
 
 BROKEN = {
     "depth of arrays": b"[" * 100_000,
-    "depth of objects": b'{"a":' * 50_000,
+    "depth of objects": b'{"a":' * 20_000,
     "duplicate keys": b'{"id":"aaaaaaaa","text":"one","text":"two"}',
     "lone surrogate": b'{"id":"aaaaaaaa","text":"\\ud800"}',
     "bad UTF-8": b'{"id":"aaaaaaaa","text":"\xff\xfe"}',

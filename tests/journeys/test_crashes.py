@@ -151,7 +151,7 @@ async def test_an_update_repeated_after_a_kill_is_acknowledged_and_not_answered_
 ) -> None:
     await gateway.start()
     said = telegram.user_says(CHAT, QUESTION)
-    await telegram.wait_for_text(CHAT, ANSWER)
+    await gateway.until_delivered()
     await gateway.restart()
     telegram.updates.repeat([{"update_id": said.update_id, "message": said.body}])
     telegram.user_says(CHAT, "and after that")

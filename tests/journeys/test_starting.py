@@ -115,7 +115,7 @@ async def test_the_bot_token_is_not_in_the_database(telegram: FakeTelegram, gate
 
 
 async def test_a_port_that_is_taken_ends_the_start_with_a_word(gateway: GatewayProcess) -> None:
-    gateway.expected_errors.add("gateway.stopped")
+    gateway.expected_errors.add("gateway.failed")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         gateway.configure("gateway", port=taken.getsockname()[1])
         await gateway.launch()

@@ -31,9 +31,9 @@ def no_room_on_disk(pid: int) -> Iterator[None]:
 
 @contextmanager
 def small_disk(folder: Path) -> Iterator[Path]:
-    """A file system of 1 MiB; skips the test where this user may not mount one."""
+    """A file system of 8 MiB; skips the test where this user may not mount one."""
     folder.mkdir()
-    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)], capture_output=True)
+    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(folder)], capture_output=True)
     if made.returncode:
         pytest.skip("only root can mount a file system; the same is tested by a limit on the size of files")
     try:
@@ -161,7 +161,7 @@ async def test_a_second_process_on_the_same_file_stands_by_and_takes_over_when_t
         await second.event("gateway.standing_by")
         assert (await second.status("/readyz"), await second.status("/healthz")) == (503, 200)
         telegram.user_says(CHAT, "to the first process")
-        await telegram.wait_for_text(CHAT, "to the first process")
+        await gateway.until_delivered()
         await gateway.kill()
         await second.until_ready()
         telegram.user_says(CHAT, "to the second process")

@@ -142,7 +142,7 @@ def message(
         chat=chat,
         sender=sender or f"person of {chat}",
         parts=parts or (Text(text),),
-        raw=text.encode(),
+        raw=text.encode(errors="replace"),
         topic=topic,
         message_id=str(number) if message_id is None else message_id,
         reply_to=reply_to,

@@ -4,8 +4,8 @@ import pytest
 
 from core.agent import TaskState
 from core.delivery import DeliveryState
-from core.store import Disposition, Observation, SubmissionState, TurnEnd, TurnState
-from tests.store.line import Admitted, Line, message, piece, task, unknown
+from core.store import Admitted, Disposition, Observation, SubmissionState, TurnEnd, TurnState
+from tests.store.line import Line, message, piece, task, unknown
 
 LATER = 1 << 40  # a seq that no message has yet
 
@@ -232,9 +232,10 @@ async def test_a_lost_submission_put_back_can_be_cancelled(line: Line) -> None:
     lost = await line.begin(await line.say("one"))
     await line.observe(unknown(lost))
     await line.store.unknown_submission(lost.conversation, line.clock.now())
+    command = await line.command("cancel")
 
-    assert await cancel(line, await line.command("cancel")) == ((), 1)
-    assert await line.store.ready() == []
+    assert await cancel(line, command) == ((), 1)
+    assert [ready.thread for ready in await line.store.ready()] == [command.thread]
 
 
 @pytest.mark.parametrize("conversation", ["", "no conversation"])

@@ -4,6 +4,7 @@ import asyncio
 import os
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
@@ -16,7 +17,7 @@ from core.identity import Address, Source
 from core.plugin import Cursor, Entry
 from core.store import Admission, Cancellation, DeskView, NotBefore, Observation, Ready, Settlement, Turn
 from gateway.store.rules import Policy
-from gateway.store.sqlite import admissions, deliveries, desk, retention, schema, state, turns
+from gateway.store.sqlite import admissions, deliveries, desk, observations, retention, schema, state, turns
 from gateway.store.sqlite.history import history
 from gateway.store.sqlite.holding import FileHold
 from gateway.store.sqlite.places import aliases
@@ -116,7 +117,7 @@ class SqliteStore:
         return await self._run(lambda tx: turns.begin(tx, thread, now, limit))
 
     async def observe(self, observation: Observation, now: Instant) -> Turn | None:
-        return await self._run(lambda tx: turns.observe(tx, observation, self._policy, now))
+        return await self._run(lambda tx: observations.observe(tx, observation, self._policy, now))
 
     async def ready(self) -> Sequence[Ready]:
         return await self._run(turns.ready)
@@ -213,16 +214,11 @@ class SqliteStore:
 def _prepare(path: Path) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if path.exists() and path.stat().st_size:
-            uri = f"{path.absolute().as_uri()}?mode=ro"
-            db = sqlite3.connect(uri, uri=True)
-            try:
-                schema.check(db, path)
-            finally:
-                db.close()
-        elif not os.access(path.parent, os.W_OK):
-            raise PermissionError(f"{path.parent} is not writable")
-    except OSError as error:
-        raise ConfigurationError(f"the database {path} cannot be opened: {error}", setting="gateway.store") from error
+        # Made here, because SQLite's own files beside it take their permissions from it.
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as db:
+            schema.check(db, path)
     except sqlite3.OperationalError:
-        return  # locked or damaged just now: opening it for writing says which
+        return  # locked just now, or its log is not readable without writing: opening it for writing says which
+    except (OSError, sqlite3.DatabaseError) as error:
+        raise ConfigurationError(f"the database {path} cannot be opened: {error}", setting="gateway.store") from error

@@ -68,6 +68,17 @@ def active_threads(tx: Tx, where: Place) -> dict[str, ThreadFact]:
     return where.active
 
 
+def thread_is(where: Place, thread: str, state: str) -> None:
+    """What is remembered of the thread follows it; a desk's thread is not remembered."""
+    fact = where.active.get(thread) if where.active else None
+    if where.active is None or fact is None:
+        return
+    if state in ("queued", "running"):
+        where.active[thread] = ThreadFact(thread, state, fact.is_foreground)
+    else:
+        del where.active[thread]
+
+
 def leave_foreground(tx: Tx, where: Place) -> None:
     """No thread is the foreground until the next one starts."""
     if any(fact.is_foreground for fact in active_threads(tx, where).values()):
