@@ -41,7 +41,7 @@ def doctor(config: Path | None, show: Show) -> None:
     settings = load(kinds(), config=config)
     client = GatewayClient.of(config)
     ready = client.readiness()
-    connections = {item["name"]: item["connection"] for item in client.items("/api/v1/plugins", most=1000)}
+    connections = {item["name"]: item["connection"] for item in client.get("/api/v1/plugins")["items"]}
     plugins = [
         {"account": name, **health, "connection": connections.get(name, {})}
         for name, health in ready.get("plugins", {}).items()
