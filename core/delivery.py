@@ -67,6 +67,7 @@ class Delivery:
     is_direct: bool = True
     quote: str = ""  # the channel's id of the question to thread this to; "" for none
     replaces: tuple[str, ...] = ()  # the channel's ids of what this takes the place of
+    preview: str = ""  # the channel's id of the turn's preview, which its first delivery takes the place of
     is_repeat: bool = False  # shown again after an unknown outcome: the channel marks it
 
 

@@ -9,11 +9,11 @@ place that repeats anything.
 import asyncio
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from core.clock import Clock
 from core.crashpoint import crashpoint
-from core.delivery import Delivery, DeliveryState, Outcome, RenderedPiece, Unknown
+from core.delivery import Delivery, DeliveryState, Op, Outcome, RenderedPiece, Unknown
 from core.errors import StoreUnavailable
 from core.notices import notice
 from core.pacing import Limits, Pacer
@@ -161,10 +161,13 @@ class Outbox:
         """Where a delivery's failure ends: an exception is a bug of the plugin, and its bytes may have left."""
         self._begins(delivery.turn)
         started = self._clock.monotonic()
+        plugin = self._channels[account].plugin
+        if delivery.preview and plugin.capabilities.replaces:
+            delivery = replace(delivery, op=Op.REPLACE, replaces=(delivery.preview,))
         outcome: Outcome
         try:
             async with asyncio.timeout(SEND_LIMIT):
-                outcome = await self._channels[account].plugin.send(delivery)
+                outcome = await plugin.send(delivery)
         except TimeoutError:
             outcome = Unknown(f"no answer within {SEND_LIMIT:.0f} s")
         except Exception as failure:

@@ -1,6 +1,6 @@
 """Previews: the latest-wins picture of an answer that is still being made, and the sign that somebody is at work.
 
-Nothing here is durable or promised. A preview yields to everything: it starts only when an answer takes a moment,
+Nothing here is durable or promised but the channel's id of what it shows, which the answer replaces. A preview yields to everything: it starts only when an answer takes a moment,
 keeps the channel's pace, is silent while the address is throttled, ends when the answer's first delivery begins, and
 has a hard end whatever happens.
 """
@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from core.plugin import AgentPlugin, PreviewFrame
-from core.store import Turn
+from core.store import Deliveries, Turn
 
 FIRST_AFTER = 0.3  # seconds; what is answered faster needs no preview
 HARD_END = 300.0  # seconds; no sign of activity outlives this, whatever became of the turn
@@ -19,9 +19,14 @@ CALL_LIMIT = 5.0  # seconds for one preview call
 
 class Previews:
     def __init__(
-        self, plugins: Mapping[str, AgentPlugin], tasks: asyncio.TaskGroup, is_throttled: Callable[[str], bool]
+        self,
+        plugins: Mapping[str, AgentPlugin],
+        deliveries: Deliveries,
+        tasks: asyncio.TaskGroup,
+        is_throttled: Callable[[str], bool],
     ) -> None:
-        self._plugins, self._tasks, self._is_throttled = plugins, tasks, is_throttled
+        self._plugins, self._deliveries, self._tasks = plugins, deliveries, tasks
+        self._is_throttled = is_throttled
         self._open: dict[str, Preview] = {}
 
     def start(self, turn: Turn) -> "Preview":
@@ -46,6 +51,9 @@ class Previews:
     def may_show(self, turn: Turn) -> bool:
         return not self._is_throttled(turn.conversation)
 
+    async def keep(self, turn: Turn, shown: str) -> None:
+        await self._deliveries.previewed(turn.id, shown)
+
     def _begin(self, preview: "Preview") -> None:
         if not preview.ended:
             preview.task = self._tasks.create_task(self._show(preview), name=f"preview {preview.turn.id}")
@@ -67,7 +75,7 @@ class Preview:
         self.task: asyncio.Task[None] | None = None
         self.ended = False
         self._text = ""
-        self._shown = ""
+        self._shown = turn.preview
 
     def update(self, text: str) -> None:
         if text != self._text:
@@ -97,4 +105,7 @@ class Preview:
         # A preview is best effort by contract, and an exception in it is the plugin's to report.
         with suppress(Exception):
             async with asyncio.timeout(CALL_LIMIT):
-                self._shown = await self._plugin.preview(frame) or self._shown
+                shown = await self._plugin.preview(frame)
+            if shown and shown != self._shown:
+                self._shown = shown
+                await self._previews.keep(turn, shown)

@@ -124,6 +124,7 @@ class Turn:
     task: RemoteTask | None = None  # its task, as far as known: after a restart, or the one this turn continues
     cancel_wanted: bool = False
     waiting: bool = False  # past the foreground's patience: its thread is waiting on the remote task
+    preview: str = ""  # the channel's id of what is shown of the unfinished answer
     revision: int = 0  # of the turn's record: grows with each observation
     is_desk: bool = False
 
@@ -261,6 +262,10 @@ class Deliveries(Protocol):
 
         True when the conversation has anything queued after this (due or not): the lane looks again.
         """
+        ...
+
+    async def previewed(self, turn: str, shown: str) -> None:
+        """Keep the channel's id of a turn's preview, so that its first delivery replaces it, after a restart too."""
         ...
 
     async def lanes(self) -> Sequence[tuple[str, Source]]:

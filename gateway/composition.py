@@ -52,7 +52,7 @@ class Line:
             telemetry,
             lambda turn: self.previews.stop(turn),
         )
-        self.previews = Previews(self.plugins, tasks, self.outbox.is_throttled)
+        self.previews = Previews(self.plugins, store, tasks, self.outbox.is_throttled)
         self.tracker = TaskTracker(
             store,
             self.delegates,

@@ -73,7 +73,13 @@ class DeliveryTables(Tables):
             is_direct=delivery.is_direct,
             is_overtaken=place.newest > question.seq,
         )
-        return replace(delivery, address=place.address, quote=quote, replaces=self._replaced(held))
+        preview = self._turns[delivery.turn].turn.preview if delivery.op is Op.SHOW else ""
+        replaced = self._replaced(held)
+        return replace(delivery, address=place.address, quote=quote, replaces=replaced, preview=preview)
+
+    async def previewed(self, turn: str, shown: str) -> None:
+        held = self._turns[turn]
+        held.turn = replace(held.turn, preview=shown)
 
     def _replaced(self, held: DeliveryRow) -> tuple[str, ...]:
         if held.delivery.op is not Op.REPLACE:
@@ -101,6 +107,8 @@ class DeliveryTables(Tables):
             return False
         if held and held.state is ATTEMPTING and held.delivery.attempt == settlement.delivery.attempt:
             held.state, held.shown = settlement.state, settlement.ids
+            if settlement.delivery.preview and settlement.ids:
+                await self.previewed(held.delivery.turn, "")
             held.due = held.due if settlement.due is None else settlement.due
             held.delivery = replace(held.delivery, is_repeat=held.delivery.is_repeat or settlement.repeat)
             lane = self._threads[self._turns[held.delivery.turn].turn.thread]

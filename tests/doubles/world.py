@@ -69,7 +69,7 @@ class World:
             self.events,
             lambda turn: self.previews.stop(turn),
         )
-        self.previews = Previews(plugins, tasks, self.outbox.is_throttled)
+        self.previews = Previews(plugins, store, tasks, self.outbox.is_throttled)
         delegates = {agent.name: Delegate(agent, resubmits)}
         self.tracker = TaskTracker(
             store, delegates, plugins, self.previews, self.outbox.wake, tasks, clock, self.events, patience

@@ -42,7 +42,9 @@ async def read_answer(reader: asyncio.StreamReader, *, is_head: bool = False) ->
     lines = head.split("\r\n")
     fields = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:])}
     with suppress(asyncio.IncompleteReadError, ConnectionError):
-        body = (await reader.readexactly(0 if is_head else int(fields.get("content-length", "0")))).decode(errors="replace")
+        body = (await reader.readexactly(0 if is_head else int(fields.get("content-length", "0")))).decode(
+            errors="replace"
+        )
         return Answer(int(lines[0].split()[1]), head, body, fields.get("connection", "").lower() == "close")
     return Answer(int(lines[0].split()[1]), head, "", is_closed=True)
 

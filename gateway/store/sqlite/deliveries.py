@@ -104,7 +104,7 @@ def _attempt(tx: Tx, where: Place, row: Sequence[Any], now: Instant) -> Delivery
 
 def _delivery(tx: Tx, where: Place, row: Sequence[Any], *, attempt: int) -> Delivery:
     lane_seq, _, _, not_after, name, turn, piece, revision, payload, _, queued, op, part, parts, is_repeat = row[:15]
-    question, last_seq, language = row[15:18]
+    question, last_seq, language, preview = row[15:19]
     return Delivery(
         id=delivery_name(name, lane_seq),
         conversation=where.id,
@@ -121,6 +121,7 @@ def _delivery(tx: Tx, where: Place, row: Sequence[Any], *, attempt: int) -> Deli
         is_direct=where.is_direct,
         quote=quote_of(question, part=part, is_direct=where.is_direct, is_overtaken=where.newest_seq > last_seq),
         replaces=_replaced(tx, turn, piece, revision, part, parts) if op == "replace" else (),
+        preview=preview if op == "show" else "",
         is_repeat=bool(is_repeat),
     )
 
@@ -139,6 +140,8 @@ def settle(tx: Tx, settlement: Settlement, notice: RenderedPiece | None, policy:
     lane_seq = number(settlement.delivery.id)
     if _store_outcome(tx, settlement, lane_seq):
         _record(tx, where, settlement, lane_seq, now)
+        if settlement.delivery.preview and settlement.ids:
+            previewed(tx, settlement.delivery.turn, "")
         if settlement.state is not DeliveryState.DELIVERED:
             _consequences(tx, where, settlement, lane_seq)
         if notice is not None:
@@ -148,6 +151,10 @@ def settle(tx: Tx, settlement: Settlement, notice: RenderedPiece | None, policy:
             move_chat(tx, address.source.key, address.chat, settlement.moved_to)
             where = place(tx, where.id) or where
     return bool(tx.execute(_HAS_QUEUED, (where.id,)).fetchone()[0])
+
+
+def previewed(tx: Tx, turn: str, shown: str) -> None:
+    tx.execute(SQL["preview"], (shown, number(turn)))
 
 
 def _store_outcome(tx: Tx, settlement: Settlement, lane_seq: int) -> bool:
@@ -189,7 +196,7 @@ def lanes(tx: Tx) -> list[tuple[str, Source]]:
 
 def begun(tx: Tx) -> list[Delivery]:
     rows = tx.execute(SQL["attempting"]).fetchall()
-    found = [(place(tx, row[18]), row) for row in rows]
+    found = [(place(tx, row[19]), row) for row in rows]
     return [_delivery(tx, where, row, attempt=row[9]) for where, row in found if where is not None]
 
 

@@ -22,16 +22,19 @@ SELECT EXISTS (SELECT 1 FROM delivery
 -- name: head
 -- The lane's next delivery with what an attempt needs of its turn.
 SELECT d.lane_seq, d.state, d.due, d.not_after, t.id, d.turn, d.piece, d.revision, d.payload, d.attempts, d.queued, d.op,
-    d.part, d.parts, d.is_repeat, t.question, t.last_seq, t.language
+    d.part, d.parts, d.is_repeat, t.question, t.last_seq, t.language, t.preview
 FROM delivery d JOIN turn t ON t.n = d.turn
 WHERE d.conversation = ? AND d.is_in_lane = 1 ORDER BY d.lane_seq LIMIT 1;
 
 -- name: attempting
 -- By the lanes, which are short, however many deliveries there were.
 SELECT d.lane_seq, d.state, d.due, d.not_after, t.id, d.turn, d.piece, d.revision, d.payload, d.attempts, d.queued, d.op,
-    d.part, d.parts, d.is_repeat, t.question, t.last_seq, t.language, d.conversation
+    d.part, d.parts, d.is_repeat, t.question, t.last_seq, t.language, t.preview, d.conversation
 FROM delivery d INDEXED BY delivery_lane JOIN turn t ON t.n = d.turn
 WHERE d.is_in_lane = 1 AND d.state = 'attempting' ORDER BY d.lane_seq;
+
+-- name: preview
+UPDATE turn SET preview = ? WHERE n = ?;
 
 -- name: bury
 UPDATE delivery SET state = 'dead', is_in_lane = 0, is_troubled = 1, reason = ? WHERE lane_seq = ?;

@@ -147,6 +147,9 @@ class SqliteStore:
     async def settle(self, settlement: Settlement, now: Instant, notice: RenderedPiece | None = None) -> bool:
         return await self._run(lambda tx: deliveries.settle(tx, settlement, notice, self._policy, now))
 
+    async def previewed(self, turn: str, shown: str) -> None:
+        await self._run(lambda tx: deliveries.previewed(tx, turn, shown))
+
     async def lanes(self) -> Sequence[tuple[str, Source]]:
         return await self._run(deliveries.lanes)
 

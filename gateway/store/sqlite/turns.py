@@ -184,7 +184,7 @@ def read_turn(tx: Tx, n: int) -> Turn | None:
     if row is None or where is None:
         return None
     (id, thread, session, owner, _, agent, begun, context_id, continues, cancel_wanted, revision, is_desk) = row[:12]
-    state, submission, asked = row[12:15]
+    state, submission, asked, preview = row[12:16]
     envelopes = tx.execute(SQL["envelopes_of_turn"], (n,)).fetchall()
     return Turn(
         id=id,
@@ -202,9 +202,10 @@ def read_turn(tx: Tx, n: int) -> Turn | None:
         task_id=continues,
         submission=SubmissionState(submission or "intended"),
         asked=bool(asked),
-        task=_task(row[15:]) if row[15] is not None else None,
+        task=_task(row[16:]) if row[16] is not None else None,
         cancel_wanted=bool(cancel_wanted),
         waiting=state == "waiting",
+        preview=preview,
         revision=revision,
         is_desk=bool(is_desk),
     )

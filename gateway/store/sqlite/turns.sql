@@ -49,7 +49,7 @@ FROM thread t INDEXED BY thread_active WHERE t.is_active = 1 AND t.state = 'queu
 
 -- name: turn
 SELECT n.id, t.id, n.session, n.owner, n.conversation, n.agent, n.begun, n.context_id, n.continues, n.cancel_wanted,
-    n.revision, n.is_desk, n.state, n.submission, n.asked, k.task_id, k.context_id, k.state, k.state_time, k.heard,
+    n.revision, n.is_desk, n.state, n.submission, n.asked, n.preview, k.task_id, k.context_id, k.state, k.state_time, k.heard,
     k.disposition, k.unconfirmed
 FROM turn n JOIN thread t ON t.n = n.thread LEFT JOIN remote_task k
     ON k.agent = n.agent AND k.task_id = coalesce(n.task_id, n.continues)

@@ -156,6 +156,7 @@ CREATE TABLE turn (
     continues TEXT,                     -- the interrupted task that it answers
     task_id TEXT,                       -- the task it is about, once the agent named it
     cancel_wanted INTEGER NOT NULL DEFAULT 0,
+    preview TEXT NOT NULL DEFAULT '',   -- the channel's id of what it shows of the unfinished answer
     question TEXT NOT NULL,             -- message_id of its last envelope: what an answer quotes
     language TEXT NOT NULL,
     begun REAL NOT NULL,
