@@ -1,6 +1,7 @@
 """Previews: the latest-wins picture of an answer that is still being made, and the sign that somebody is at work.
 
-Nothing here is durable or promised but the channel's id of what it shows, which the answer replaces. A preview yields to everything: it starts only when an answer takes a moment,
+Nothing here is promised, and only the channel's id of what it shows is durable, since the answer takes its place. A
+preview yields to everything: it starts only when an answer takes a moment,
 keeps the channel's pace, is silent while the address is throttled, ends when the answer's first delivery begins, and
 has a hard end whatever happens.
 """
