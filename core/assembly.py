@@ -150,6 +150,8 @@ class Assembly:
     def _is_older(self, state: TaskState, time: Instant | None) -> bool:
         if self.answered is not None and time is not None and state.is_interrupted and time <= self.answered:
             return True
+        if state.is_terminal:  # final, whatever an agent's clock says
+            return False
         if not self.task_id or time is None or self.state_time is None or time > self.state_time:
             return False
         return time < self.state_time or state.rank < self.state.rank

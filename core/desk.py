@@ -1,7 +1,7 @@
 """The front desk itself: what the gateway answers without asking any agent.
 
-Commands act as of their admission: /cancel covers what was admitted before it, never a later message. Answering twice
-after a crash changes nothing but words, since every act is idempotent.
+Commands act as of their admission: /cancel covers what was admitted before it, never a later message. A command is
+carried out at most once.
 """
 
 from collections.abc import Callable
@@ -12,6 +12,7 @@ from core.commands import COMMANDS
 from core.delivery import Piece
 from core.notices import notice
 from core.outbox import Outbox
+from core.persistence import patiently
 from core.session import Lanes
 from core.store import Deliveries, DeskRecords, DeskView, Observation, Turn, TurnEnd, Turns, TurnState, Work
 from core.tracker import TaskTracker
@@ -31,7 +32,17 @@ class Desk:
         self._turns, self._deliveries, self._records = turns, deliveries, records
         self._tracker, self._outbox, self._lanes, self._clock = tracker, outbox, lanes, clock
 
-    async def answer(self, turn: Turn) -> None:
+    async def answer(self, turn: Turn, park: Callable[[], None], *, after: float | None) -> Turn:
+        """A command whose answer a stop cut off may have been carried out: the person is asked to send it again."""
+        del park  # it holds no slot
+        return await self._tracker.guard(lambda: turn, self._act(turn, is_new=after is None))
+
+    async def _act(self, turn: Turn, *, is_new: bool) -> Turn:
+        pieces = await self._pieces(turn) if is_new else (notice("command_interrupted", turn.language),)
+        rendered = self._tracker.render(turn, pieces)
+        return await self._tracker.commit(Observation(turn=turn, pieces=rendered, end=TurnEnd(TurnState.COMPLETED)))
+
+    async def _pieces(self, turn: Turn) -> tuple[Piece, ...]:
         name, _, argument = turn.envelopes[0].command.partition(" ")
         acts = {
             "help": self._help,
@@ -42,13 +53,12 @@ class Desk:
             "which": self._which,
         }
         if name in acts:
-            pieces = await acts[name](turn, argument)
-        elif name == "unsupported":
-            pieces = (notice("unsupported", turn.language, kind=argument),)
-        else:
-            pieces = (notice("unknown_command", turn.language, command=argument),)
-        rendered = self._tracker.render(turn, pieces)
-        await self._tracker.commit(Observation(turn=turn, pieces=rendered, end=TurnEnd(TurnState.COMPLETED)))
+            return await patiently(lambda: acts[name](turn, argument), self._tracker.telemetry)
+        if name == "unsupported":
+            return (notice("unsupported", turn.language, kind=argument),)
+        if name == "busy":
+            return (notice("busy", turn.language),)
+        return (notice("unknown_command", turn.language, command=argument),)
 
     async def _help(self, turn: Turn, _argument: str) -> tuple[Piece, ...]:
         chinese = turn.language == "zh"
@@ -91,7 +101,7 @@ class Desk:
         ready = await self._records.unknown_submission(turn.conversation, now)
         if ready is None:
             return (notice("again_nothing", turn.language),)
-        self._lanes().wake(ready)
+        self._lanes().add(ready)
         return (notice("again_asking", turn.language),)
 
     async def _which(self, turn: Turn, _argument: str) -> tuple[Piece, ...]:

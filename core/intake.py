@@ -4,8 +4,11 @@ A message is refused (Busy) before anything of it is stored, or it is stored bef
 is no third way.
 """
 
+import asyncio
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeGuard
 
 from core import plugin
 from core.access import Access
@@ -56,9 +59,15 @@ class SourceIntake:
         if self._moved is None:
             self._moved = await self._store.aliases(account.source)
         candidates = [self._stamp(account, item) if isinstance(item, Inbound) else item for item in batch]
+        if len(candidates) > 1:
+            candidates = self._without_floods(candidates)
         with self._lanes.room_for(self._owners_of_work(candidates)):
             crashpoint("ingress.before_commit")
-            admissions = await self._store.admit(account.source, candidates, cursor)
+            try:
+                admissions = await self._store.admit(account.source, candidates, cursor)
+            except asyncio.CancelledError:
+                self._lanes.rescan()  # it may have been stored; nobody would hear of it
+                raise
             crashpoint("ingress.after_commit")
             for item, admission in zip(candidates, admissions, strict=True):
                 self._start(account, item, admission)
@@ -82,16 +91,20 @@ class SourceIntake:
             scope=ContextScope.NOTIFY if inbound.is_edit else ContextScope.FULL,
         )
 
+    def _without_floods(
+        self, candidates: Sequence[Candidate | Unreadable | Moved]
+    ) -> list[Candidate | Unreadable | Moved]:
+        """In a batch, one sender with too much unanswered must not hold up the others: it is told that this is busy."""
+        coming = Counter(self._owners_of_work(candidates))
+        floods = {owner for owner, count in coming.items() if self._lanes.is_flooding(owner, count)}
+        return [
+            replace(item, command="busy") if _is_work(item) and item.owner in floods else item for item in candidates
+        ]
+
     @staticmethod
     def _owners_of_work(candidates: Sequence[Candidate | Unreadable | Moved]) -> list[str]:
         """Whose queues grow. Commands, edits and refused messages start no work and are let in at any load."""
-        return [
-            item.owner
-            for item in candidates
-            if isinstance(item, Candidate)
-            and not (item.refusal or item.command)
-            and item.scope is not ContextScope.NOTIFY
-        ]
+        return [item.owner for item in candidates if _is_work(item)]
 
     def _start(self, account: Account, item: Candidate | Unreadable | Moved, admission: Admission) -> None:
         if isinstance(item, Moved):
@@ -100,6 +113,10 @@ class SourceIntake:
             ready = Ready(admission.owner, admission.thread, 1, admission.is_desk)
             self._lanes.add(ready, collect=0.0 if admission.is_desk else account.collect)
         self._telemetry.event("envelope.admitted", account=account.source.key, **_facts(item, admission))
+
+
+def _is_work(item: Candidate | Unreadable | Moved) -> TypeGuard[Candidate]:
+    return isinstance(item, Candidate) and not (item.refusal or item.command) and item.scope is not ContextScope.NOTIFY
 
 
 def _as_seen_by_plugin(admission: Admission) -> plugin.Admission:

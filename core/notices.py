@@ -96,6 +96,14 @@ NOTICES: dict[str, tuple[str, str]] = {
         "A part of an answer may not have arrived. Send /again to see it once more.",
         "回答的一部分可能没有送达。发送 /again 可以重新显示。",
     ),
+    "busy": (
+        "I cannot take more at the moment; please send that again in a little while.",
+        "我暂时处理不过来，请稍后再发一次。",
+    ),
+    "command_interrupted": (
+        "I was interrupted in the middle of that command; please send it again.",
+        "这个命令执行到一半被中断了，请重新发送。",
+    ),
     "internal_error": (
         "Something went wrong here, and it has been recorded. Please try again.",
         "系统出现问题，已记录，请重试。",

@@ -8,7 +8,7 @@ place that repeats anything.
 
 import asyncio
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 
 from core.clock import Clock
@@ -18,6 +18,7 @@ from core.errors import StoreUnavailable
 from core.notices import notice
 from core.pacing import Limits, Pacer
 from core.parts import text_of
+from core.persistence import patiently
 from core.plugin import AgentPlugin
 from core.settling import settle
 from core.store import Deliveries, NotBefore, Settlement
@@ -54,9 +55,9 @@ class Outbox:
         tasks: asyncio.TaskGroup,
         clock: Clock,
         telemetry: Telemetry,
-        begins: Callable[[str], None],
+        begins: Callable[[str], Awaitable[str]],
     ) -> None:
-        """`begins` is told the turn whose delivery is about to be attempted: its preview ends."""
+        """`begins` ends the preview of the turn that is about to be answered; the channel's id of it, "" for none."""
         self._deliveries, self._channels, self._tasks = deliveries, channels, tasks
         self._clock, self._telemetry, self._begins = clock, telemetry, begins
         self._lanes: dict[str, _Lane] = {}
@@ -84,10 +85,10 @@ class Outbox:
 
     async def recover(self) -> int:
         """After a start: attempts that had begun are unknown; everything else queued goes on. How many were unknown."""
-        begun = await self._deliveries.begun()
+        begun = await patiently(self._deliveries.begun, self._telemetry)
         for delivery in begun:
             await self._settle(delivery, Unknown("the gateway stopped during the attempt"))
-        for conversation, source in await self._deliveries.lanes():
+        for conversation, source in await patiently(self._deliveries.lanes, self._telemetry):
             self.wake(conversation, source.account)
         return len(begun)
 
@@ -159,11 +160,11 @@ class Outbox:
 
     async def _attempt(self, delivery: Delivery, account: str) -> tuple[Outcome, float]:
         """Where a delivery's failure ends: an exception is a bug of the plugin, and its bytes may have left."""
-        self._begins(delivery.turn)
+        preview = await self._begins(delivery.turn) or delivery.preview
         started = self._clock.monotonic()
         plugin = self._channels[account].plugin
-        if delivery.preview and plugin.capabilities.replaces:
-            delivery = replace(delivery, op=Op.REPLACE, replaces=(delivery.preview,))
+        if preview and delivery.op is Op.SHOW and plugin.capabilities.replaces:
+            delivery = replace(delivery, op=Op.REPLACE, replaces=(preview,))
         outcome: Outcome
         try:
             async with asyncio.timeout(SEND_LIMIT):
@@ -183,13 +184,7 @@ class Outbox:
         settlement = settle(delivery, outcome, now, on_unknown=on_unknown, jitter=random.random())
         tell = channel is not None and on_unknown == "ask" and settlement.state is DeliveryState.UNKNOWN
         rendered = self._offer(channel.plugin, delivery) if channel and tell else None
-        while True:
-            try:
-                more = await self._deliveries.settle(settlement, now, rendered)
-                break
-            except StoreUnavailable as error:
-                self._telemetry.event("store.unavailable", delivery=delivery.id, error=str(error))
-                await asyncio.sleep(error.retry_after)
+        more = await patiently(lambda: self._deliveries.settle(settlement, now, rendered), self._telemetry)
         self._telemetry.event(
             "delivery.attempted",
             delivery=delivery.id,
@@ -203,7 +198,10 @@ class Outbox:
         return settlement, more
 
     @staticmethod
-    def _offer(plugin: AgentPlugin, delivery: Delivery) -> RenderedPiece:
+    def _offer(plugin: AgentPlugin, delivery: Delivery) -> RenderedPiece | None:
         """The short notice that offers to show the uncertain part again; one for each turn."""
         piece = notice("delivery_unknown", delivery.language)
-        return RenderedPiece(piece.key, text_of(piece.parts), plugin.render(piece))
+        try:
+            return RenderedPiece(piece.key, text_of(piece.parts), plugin.render(piece))
+        except Exception:  # the same plugin's bug; what it failed at is recorded as unknown already
+            return None

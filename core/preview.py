@@ -10,8 +10,10 @@ import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
+from core.errors import StoreUnavailable
 from core.plugin import AgentPlugin, PreviewFrame
 from core.store import Deliveries, Turn
+from core.telemetry import Telemetry
 
 FIRST_AFTER = 0.3  # seconds; what is answered faster needs no preview
 HARD_END = 300.0  # seconds; no sign of activity outlives this, whatever became of the turn
@@ -25,9 +27,10 @@ class Previews:
         deliveries: Deliveries,
         tasks: asyncio.TaskGroup,
         is_throttled: Callable[[str], bool],
+        telemetry: Telemetry,
     ) -> None:
         self._plugins, self._deliveries, self._tasks = plugins, deliveries, tasks
-        self._is_throttled = is_throttled
+        self._is_throttled, self._telemetry = is_throttled, telemetry
         self._open: dict[str, Preview] = {}
 
     def start(self, turn: Turn) -> "Preview":
@@ -39,18 +42,29 @@ class Previews:
             preview.timer = asyncio.get_running_loop().call_later(delay, self._begin, preview)
         return preview
 
-    def stop(self, turn_id: str) -> None:
-        """The turn's answer is being sent, or will never be."""
-        if preview := self._open.pop(turn_id, None):
+    def stop(self, turn_id: str) -> "Preview | None":
+        """The turn's answer is about to be sent, or will never be: no further frame begins."""
+        preview = self._open.pop(turn_id, None)
+        if preview is not None:
             preview.ended = True
             preview.news.set()
             if preview.timer:
                 preview.timer.cancel()
-            if preview.task:
-                preview.task.cancel()
+        return preview
+
+    async def end(self, turn_id: str) -> str:
+        """Stop, and wait for a frame under way, so that the answer can take its place; the channel's id of it."""
+        preview = self.stop(turn_id)
+        if preview is None:
+            return ""
+        await preview.idle.wait()
+        return preview.shown
 
     def may_show(self, turn: Turn) -> bool:
         return not self._is_throttled(turn.conversation)
+
+    def failed(self, turn: Turn, failure: Exception) -> None:
+        self._telemetry.event("preview.failed", turn=turn.id, error=repr(failure))
 
     async def keep(self, turn: Turn, shown: str) -> None:
         await self._deliveries.previewed(turn.id, shown)
@@ -76,7 +90,9 @@ class Preview:
         self.task: asyncio.Task[None] | None = None
         self.ended = False
         self._text = ""
-        self._shown = turn.preview
+        self.idle = asyncio.Event()  # no frame is under way
+        self.idle.set()
+        self.shown = turn.preview
 
     def update(self, text: str) -> None:
         if text != self._text:
@@ -102,11 +118,17 @@ class Preview:
         assert self._plugin is not None
         turn = self.turn
         quote = turn.envelopes[-1].message_id if turn.envelopes and not turn.is_direct else ""
-        frame = PreviewFrame(turn.address, turn.id, text, self._shown, turn.is_direct, quote)
-        # A preview is best effort by contract, and an exception in it is the plugin's to report.
-        with suppress(Exception):
+        frame = PreviewFrame(turn.address, turn.id, text, self.shown, turn.is_direct, quote)
+        self.idle.clear()
+        try:
             async with asyncio.timeout(CALL_LIMIT):
                 shown = await self._plugin.preview(frame)
-            if shown and shown != self._shown:
-                self._shown = shown
+            if shown and shown != self.shown:
+                self.shown = shown
                 await self._previews.keep(turn, shown)
+        except (TimeoutError, StoreUnavailable):
+            return
+        except Exception as failure:  # best effort by the port's contract: an answer must not fail for its preview
+            self._previews.failed(turn, failure)
+        finally:
+            self.idle.set()

@@ -11,15 +11,17 @@ marks it again.
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Protocol
 
 from core.clock import Clock
 from core.crashpoint import crashpoint
-from core.errors import Busy, FloodFromSender, StoreUnavailable
+from core.errors import Busy, FloodFromSender
+from core.persistence import patiently
 from core.store import Ready, Turn, Turns
+from core.telemetry import Telemetry
 
 BUSY_RETRY = 2.0  # seconds; what a full queue tells its senders: long enough to drain some, short for a person
 COLLECTED = 20  # messages in one turn at most, where an account collects
@@ -35,10 +37,10 @@ class Bounds:
 
 
 class Work(Protocol):
-    async def __call__(self, turn: Turn, park: Callable[[], None], *, resumed: bool) -> bool:
-        """Work on a turn until it ended; `park` gives its slot back early; `resumed` after a start.
+    async def __call__(self, turn: Turn, park: Callable[[], None], *, after: float | None) -> Turn:
+        """Work on a turn until it ended; the turn then. `park` gives its slot back early.
 
-        True when the turn ended by asking: what was still queued in its thread has moved to a new one.
+        `after`: the turn had begun before a start, and is to be gone on with in so many seconds; None: it is new.
         """
         ...
 
@@ -50,13 +52,17 @@ class _Line:
     ready: deque[str] = field(default_factory=deque)
     running: int = 0
     queued: int = 0
+    reserved: int = 0
+
+    @property
+    def is_idle(self) -> bool:
+        return not (self.queued or self.running or self.reserved or self.ready)
 
 
 @dataclass(slots=True)
 class _Lane:
     owner: str
     is_desk: bool = False
-    pending: int = 0  # messages known to be queued; the store decides
     dirty: bool = False
     busy: bool = False
     lined_up: bool = False
@@ -72,68 +78,70 @@ class Lanes:
         bounds: Callable[[], Bounds],
         tasks: asyncio.TaskGroup,
         clock: Clock,
+        telemetry: Telemetry,
         work: Work,
-        desk: Callable[[Turn], Awaitable[None]],
+        desk: Work,
     ) -> None:
         self._turns, self._bounds, self._tasks, self._clock = turns, bounds, tasks, clock
-        self._work, self._desk = work, desk
+        self._telemetry, self._work, self._desk = telemetry, work, desk
         self._lanes: dict[str, _Lane] = {}
         self._lines: dict[str, _Line] = {}
         self._ring: deque[str] = deque()  # owners with a ready thread
         self._reserved = 0
         self._stopped = False
         self._freed = asyncio.Event()  # a slot was given back
-        self.queued = 0
-        self.running = 0
+        self.queued = 0  # messages admitted and not yet answered, nor waiting on a remote task
+        self.running = 0  # turns that hold a slot
 
     # ------------------------------------------------------------------ the way in
 
     def room_for(self, owners: Sequence[str]) -> "_Room":
         """Hold room for one message of each owner while it is being admitted. Raises Busy or FloodFromSender."""
-        bounds = self._bounds()
-        if owners and (self._stopped or self.queued + self._reserved + len(owners) > bounds.max_queued):
+        if owners and (self._stopped or self.queued + self._reserved + len(owners) > self._bounds().max_queued):
             raise Busy("the queue is full (gateway.max_queued)", retry_after=BUSY_RETRY)
-        for owner in owners:
-            line = self._lines.get(owner)
-            if line and line.queued >= bounds.max_queued_per_owner:
-                raise FloodFromSender("too many unanswered messages (max_queued_per_owner)", retry_after=BUSY_RETRY)
-        return _Room(self, len(owners))
+        if len(owners) == 1 and self.is_flooding(owners[0]):
+            raise FloodFromSender("too many unanswered messages (max_queued_per_owner)", retry_after=BUSY_RETRY)
+        return _Room(self, owners)
+
+    def is_flooding(self, owner: str, coming: int = 1) -> bool:
+        """Whether so many more messages of this owner would be too many."""
+        line = self._lines.get(owner)
+        held = line.queued + line.reserved if line else 0
+        return held + coming > self._bounds().max_queued_per_owner
 
     def add(self, ready: Ready, *, collect: float = 0.0) -> None:
-        """Messages were admitted to a thread; its lane will look, after the collecting window where there is one."""
-        lane = self._lanes.get(ready.thread)
-        if lane is None:
-            lane = self._lanes[ready.thread] = _Lane(ready.owner, ready.is_desk)
-        lane.pending += ready.queued
+        """Messages of a thread are queued; its lane will look, after the collecting window where there is one."""
+        lane = self._open(ready.thread, ready.owner, is_desk=ready.is_desk)
         lane.dirty = True
         if not lane.is_desk:
-            self.queued += ready.queued
-            self._lines.setdefault(ready.owner, _Line()).queued += ready.queued
+            self._count(ready.owner, ready.queued)
         if collect:
             self._hold(ready.thread, lane, collect)
         else:
             self._line_up(ready.thread, lane)
 
-    def wake(self, ready: Ready) -> None:
-        """A thread has something to do that was admitted earlier: a message put back to work, or moved here."""
-        self.add(ready)
-
     def drop(self, owner: str, count: int) -> None:
         """Queued messages of this owner were cancelled in the store."""
-        self._leave(owner, count)
+        self._count(owner, -count)
+
+    def rescan(self) -> None:
+        """Something may be queued that nobody announced: look for threads no lane knows."""
+        self._tasks.create_task(self._rescan(), name="lanes rescan")
+
+    def refill(self) -> None:
+        """The bounds have changed."""
+        self._fill()
 
     def adopt(self, turn: Turn, after: float = 0.0) -> None:
-        """After a start: go on with a turn that had begun, `after` so many seconds. One that waits needs no slot."""
-        lane = self._lanes[turn.thread] = _Lane(turn.owner, turn.is_desk, busy=True)
-        slot = _Slot(self, lane)
+        """After a start: go on with a turn that had begun, in `after` seconds. One that waits needs no slot."""
+        lane = self._open(turn.thread, turn.owner, is_desk=turn.is_desk)
+        lane.busy = True
+        slot = _Slot(self, lane, messages=len(turn.envelopes))
         if turn.is_desk or turn.waiting:
             slot.waive()
         else:
-            self.running += 1
-            self.queued += len(turn.envelopes)
-            line = self._lines.setdefault(turn.owner, _Line())
-            line.running += 1
-            line.queued += len(turn.envelopes)
+            self._take_slot(lane.owner)
+            self._count(lane.owner, len(turn.envelopes))
         self._tasks.create_task(self._go_on(turn, lane, slot, after), name=f"lane {turn.thread}")
 
     def stop(self) -> None:
@@ -191,8 +199,7 @@ class Lanes:
             if line.ready:
                 self._ring.append(owner)
             self._lanes[thread].lined_up = False
-            line.running += 1
-            self.running += 1
+            self._take_slot(owner)
             self._start(thread, self._lanes[thread])
 
     def _start(self, thread: str, lane: _Lane) -> None:
@@ -200,105 +207,105 @@ class Lanes:
         self._tasks.create_task(self._one_turn(thread, lane), name=f"lane {thread}")
 
     async def _one_turn(self, thread: str, lane: _Lane) -> None:
-        slot = _Slot(self, lane)
-        turn, moved = None, False
+        slot, ended = _Slot(self, lane), None
         try:
             lane.dirty = False  # before looking
-            turn = await self._begin(thread, lane.limit)
+            turn = await patiently(
+                lambda: self._turns.begin(thread, self._clock.now(), limit=lane.limit), self._telemetry
+            )
             if turn is not None:
-                lane.pending -= len(turn.envelopes)
                 crashpoint("router.after_claim")
-                moved = await self._answer(turn, slot)
+                slot.messages = len(turn.envelopes)
+                ended = await self._answer(turn, slot, after=None)
         finally:
             lane.busy = False
             slot.give_back()
-        if moved and lane.pending > 0:
-            await self._follow_moved(lane)
-        self._again(thread, lane, found=turn is not None)
+        self._next(thread, lane, ended)
 
     async def _go_on(self, turn: Turn, lane: _Lane, slot: "_Slot", after: float) -> None:
+        ended = None
         try:
-            await asyncio.sleep(after)
-            await self._answer(turn, slot, resumed=True)
+            ended = await self._answer(turn, slot, after=after)
         finally:
             lane.busy = False
             slot.give_back()
-        lane.dirty = True  # what was queued behind it is known to the store only
-        self._again(turn.thread, lane, found=True)
+        self._next(turn.thread, lane, ended)
 
-    async def _answer(self, turn: Turn, slot: "_Slot", *, resumed: bool = False) -> bool:
-        if turn.is_desk:
-            await self._desk(turn)
-            return False
-        slot.messages = len(turn.envelopes)
-        return await self._work(turn, slot.give_back, resumed=resumed)
+    async def _answer(self, turn: Turn, slot: "_Slot", *, after: float | None) -> Turn:
+        return await (self._desk if turn.is_desk else self._work)(turn, slot.give_back, after=after)
 
-    async def _begin(self, thread: str, limit: int) -> Turn | None:
-        while True:
-            try:
-                return await self._turns.begin(thread, self._clock.now(), limit=limit)
-            except StoreUnavailable as error:
-                await asyncio.sleep(error.retry_after)
-
-    async def _follow_moved(self, lane: _Lane) -> None:
-        """What was queued behind a question has a thread of its own now: find it."""
-        self._leave(lane.owner, lane.pending)
-        lane.pending, lane.dirty = 0, False
-        for ready in await self._turns.ready():
-            known = self._lanes.get(ready.thread)
-            if known is None or (known.pending <= 0 and not known.busy):
-                self.add(ready)
-
-    def _again(self, thread: str, lane: _Lane, *, found: bool) -> None:
-        if lane.dirty or (found and lane.pending > 0):
+    def _next(self, thread: str, lane: _Lane, ended: Turn | None) -> None:
+        if ended is not None and ended.moved:
+            moved = self._open(ended.moved, lane.owner)
+            moved.dirty = True
+            self._line_up(ended.moved, moved)
+        if lane.dirty or (ended is not None and ended.more):
             self._line_up(thread, lane)
-        elif not lane.busy:
-            if lane.pending > 0:  # the store had nothing after all: dropped, or taken before it was counted
-                self._leave(lane.owner, lane.pending)
+        elif not lane.busy and lane.hold is None:
             self._lanes.pop(thread, None)
 
-    def _leave(self, owner: str, messages: int) -> None:
-        """Messages left the queue, answered or dropped."""
-        line = self._lines.get(owner)
-        self.queued = max(0, self.queued - messages)
-        if line is not None:
-            line.queued = max(0, line.queued - messages)
-            if not (line.queued or line.running or line.ready):
+    async def _rescan(self) -> None:
+        for ready in await patiently(self._turns.ready, self._telemetry):
+            if ready.thread not in self._lanes:
+                self.add(ready)
+
+    def _open(self, thread: str, owner: str, *, is_desk: bool = False) -> _Lane:
+        return self._lanes.setdefault(thread, _Lane(owner, is_desk))
+
+    # ------------------------------------------------------------------ counts
+
+    def _take_slot(self, owner: str) -> None:
+        self.running += 1
+        self._lines.setdefault(owner, _Line()).running += 1
+
+    def _free_slot(self, owner: str, messages: int) -> None:
+        self.running -= 1
+        self._lines.setdefault(owner, _Line()).running -= 1
+        self._count(owner, -messages)
+        self._freed.set()
+        self._fill()
+
+    def _count(self, owner: str, messages: int) -> None:
+        """Messages came into the queue, or left it: answered, dropped, or waiting on a remote task."""
+        line = self._lines.setdefault(owner, _Line())
+        self.queued = max(0, self.queued + messages)
+        line.queued = max(0, line.queued + messages)
+        if line.is_idle:
+            del self._lines[owner]
+
+    def _reserve(self, owners: Sequence[str], step: int) -> None:
+        self._reserved += step * len(owners)
+        for owner in owners:
+            line = self._lines.setdefault(owner, _Line())
+            line.reserved += step
+            if line.is_idle:
                 del self._lines[owner]
 
 
 class _Slot:
     """A turn's place among `max_turns`, and its messages' among `max_queued`; given back once."""
 
-    def __init__(self, lanes: Lanes, lane: _Lane) -> None:
-        self._lanes, self._lane = lanes, lane
-        self.messages = 0
+    def __init__(self, lanes: Lanes, lane: _Lane, messages: int = 0) -> None:
+        self._lanes, self._owner, self.messages = lanes, lane.owner, messages
         self._held = not lane.is_desk
 
     def waive(self) -> None:
         self._held = False
 
     def give_back(self) -> None:
-        if not self._held:
-            return
-        self._held = False
-        self._lanes.running -= 1
-        self._lanes._freed.set()
-        line = self._lanes._lines.get(self._lane.owner)
-        if line is not None:
-            line.running -= 1
-        self._lanes._leave(self._lane.owner, self.messages)
-        self._lanes._fill()
+        if self._held:
+            self._held = False
+            self._lanes._free_slot(self._owner, self.messages)
 
 
 class _Room:
-    def __init__(self, lanes: Lanes, count: int) -> None:
-        self._lanes, self._count = lanes, count
+    def __init__(self, lanes: Lanes, owners: Sequence[str]) -> None:
+        self._lanes, self._owners = lanes, owners
 
     def __enter__(self) -> None:
-        self._lanes._reserved += self._count
+        self._lanes._reserve(self._owners, 1)
 
     def __exit__(
         self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
-        self._lanes._reserved -= self._count
+        self._lanes._reserve(self._owners, -1)

@@ -125,6 +125,8 @@ class Turn:
     cancel_wanted: bool = False
     waiting: bool = False  # past the foreground's patience: its thread is waiting on the remote task
     preview: str = ""  # the channel's id of what is shown of the unfinished answer
+    more: bool = False  # after its end: its thread has messages queued
+    moved: str = ""  # after it asked: the thread to which the messages queued behind it moved
     revision: int = 0  # of the turn's record: grows with each observation
     is_desk: bool = False
 
@@ -173,6 +175,7 @@ class Ready:
     thread: str
     queued: int
     is_desk: bool = False
+    account: str = ""  # through which its answers go out
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,8 +204,12 @@ class Turns(Protocol):
         """
         ...
 
+    async def note(self, observation: Observation, now: Instant) -> None:
+        """Record what an agent said after its turn had ended: the task and the inbox records, nothing else."""
+        ...
+
     async def ready(self) -> Sequence[Ready]:
-        """After a start: every thread with queued envelopes and no turn at work, oldest first."""
+        """After a start: every thread with queued envelopes, also behind a turn at work, oldest first."""
         ...
 
     async def unfinished(self) -> Sequence[Turn]:
@@ -217,6 +224,10 @@ class Turns(Protocol):
         Covers the foreground thread, or else the newest waiting one; with `everything`, every thread of the
         conversation. `person` limits it to that person's messages (groups). Open questions covered are closed.
         """
+        ...
+
+    async def mark_cancel(self, turn: str) -> bool:
+        """An operator's cancel of one turn, kept over a restart; False when it is not at work."""
         ...
 
     async def renew(self, conversation: str, now: Instant) -> None:

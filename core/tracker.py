@@ -10,10 +10,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from core.clock import Clock
 from core.crashpoint import crashpoint
 from core.delivery import Piece, RenderedPiece
-from core.errors import LeaseLost, StoreUnavailable
+from core.errors import LeaseLost
 from core.notices import notice
 from core.parts import text_of
 from core.patience import Patience
+from core.persistence import patiently
 from core.plugin import AgentPlugin
 from core.preview import Preview, Previews
 from core.pursuit import Delegate, Pursuit
@@ -41,31 +42,34 @@ class TaskTracker:
 
     # ------------------------------------------------------------------ turns
 
-    async def work(self, turn: Turn, park: Callable[[], None], *, resumed: bool) -> bool:
-        """Pursue a turn until it ended; True when it ended by asking the person. A turn's failure ends here."""
-        started = self.clock.monotonic()
-        preview = self._previews.start(turn)
-        error = ""
+    async def work(self, turn: Turn, park: Callable[[], None], *, after: float | None) -> Turn:
+        """Pursue a turn until it ended (see core.session.Work)."""
+        started, preview = self.clock.monotonic(), self._previews.start(turn)
+        pursuit: Pursuit | None = None
         try:
-            delegate = self._delegates.get(turn.agent)
+            delegate = self.delegate(turn)
             if delegate is None:
-                await self._fail(turn, "no_agent", f"agent {turn.agent} is not configured")
-                return False
+                return await self._fail(turn, "no_agent", f"agent {turn.agent} is not configured")
             pursuit = self._pursuits[turn.id] = Pursuit(turn, delegate, self, preview, park)
-            asked = await pursuit.run(resumed=resumed)
-            turn = pursuit.turn
-            return asked
-        except LeaseLost:
-            raise
-        except Exception as failure:
-            error = repr(failure)
-            pursued = self._pursuits.get(turn.id)
-            await self._fail(pursued.turn if pursued else turn, "internal_error", error)
-            return False
+            return await self.guard(lambda: pursuit.turn if pursuit else turn, pursuit.run(after=after))
         finally:
             self._pursuits.pop(turn.id, None)
             self._previews.stop(turn.id)
-            self._finished(turn, started, preview, error)
+            self._finished(pursuit.turn if pursuit else turn, started, preview)
+
+    async def guard(self, present: Callable[[], Turn], work: Awaitable[Turn]) -> Turn:
+        """Where a turn's failure ends, an agent's or the desk's: told, stored, and the chat goes on."""
+        try:
+            return await work
+        except LeaseLost:
+            raise
+        except Exception as failure:
+            turn = present()
+            self.telemetry.event("turn.failed", level="error", turn=turn.id, agent=turn.agent, error=repr(failure))
+            return await self._fail(turn, "internal_error", repr(failure))
+
+    def delegate(self, turn: Turn) -> Delegate | None:
+        return self._delegates.get(turn.agent)
 
     def cancel(self, turn_ids: Sequence[str]) -> int:
         """Tell the agents of these turns to stop; how many are at work here."""
@@ -88,20 +92,16 @@ class TaskTracker:
     # ------------------------------------------------------------------ what a pursuit is given
 
     async def commit(self, observation: Observation) -> Turn:
-        """Store what was observed, however long the store needs: an agent's word is not given up for a full disk."""
-        while True:
-            try:
-                turn = await self._turns.observe(observation, self.clock.now())
-                break
-            except StoreUnavailable as error:
-                self.telemetry.event("store.unavailable", turn=observation.turn.id, error=str(error))
-                await asyncio.sleep(error.retry_after)
+        turn = await patiently(lambda: self._turns.observe(observation, self.clock.now()), self.telemetry)
         if turn is None:
             raise LeaseLost(f"turn {observation.turn.id} was changed by another process")
         crashpoint("task.after_observe")
         if observation.pieces:
             self._wake_outbox(turn.conversation, turn.address.source.account)
         return turn
+
+    async def note(self, observation: Observation) -> None:
+        await patiently(lambda: self._turns.note(observation, self.clock.now()), self.telemetry)
 
     def render(self, turn: Turn, pieces: tuple[Piece, ...]) -> tuple[RenderedPiece, ...]:
         plugin = self._plugins.get(turn.address.source.account)
@@ -111,18 +111,29 @@ class TaskTracker:
         return tuple(piece for piece in rendered if piece.payloads)
 
     def spawn(self, work: Awaitable[None], name: str) -> None:
-        self._tasks.create_task(_awaited(work), name=name)
+        self._tasks.create_task(self._beside(work, name), name=name)
+
+    async def _beside(self, work: Awaitable[None], name: str) -> None:
+        """A turn's work beside its own road (a cancel, a question to a silent task): it fails alone."""
+        try:
+            await work
+        except LeaseLost:
+            raise
+        except Exception as failure:
+            self.telemetry.event("turn.failed", level="error", work=name, error=repr(failure))
 
     # ------------------------------------------------------------------ ends
 
-    async def _fail(self, turn: Turn, name: str, reason: str) -> None:
-        end = TurnEnd(TurnState.FAILED, reason=reason)
-        pieces = self.render(turn, (notice(name, turn.language),))
+    async def _fail(self, turn: Turn, name: str, reason: str) -> Turn:
+        try:
+            pieces = self.render(turn, (notice(name, turn.language),))
+        except Exception:  # what failed may have been the rendering
+            pieces = ()
         submission = SubmissionState.REJECTED if turn.submission is SubmissionState.INTENDED else None
-        await self.commit(Observation(turn=turn, submission=submission, pieces=pieces, end=end))
+        end = TurnEnd(TurnState.FAILED, reason=reason)
+        return await self.commit(Observation(turn=turn, submission=submission, pieces=pieces, end=end))
 
-    def _finished(self, turn: Turn, started: float, preview: Preview, error: str) -> None:
-        fields: dict[str, object] = {"level": "error", "error": error} if error else {}
+    def _finished(self, turn: Turn, started: float, preview: Preview) -> None:
         self.telemetry.event(
             "turn.finished",
             turn=turn.id,
@@ -131,9 +142,4 @@ class TaskTracker:
             duration=round(self.clock.monotonic() - started, 6),
             messages=len(turn.envelopes),
             previewed=preview.task is not None,
-            **fields,
         )
-
-
-async def _awaited(work: Awaitable[None]) -> None:
-    await work

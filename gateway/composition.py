@@ -14,6 +14,7 @@ from core.intake import Account, SourceIntake
 from core.outbox import Channel, Outbox
 from core.pacing import Limits
 from core.patience import Patience
+from core.persistence import patiently
 from core.plugin import AgentPlugin, Host
 from core.preview import Previews
 from core.pursuit import Delegate
@@ -50,9 +51,9 @@ class Line:
             tasks,
             clock,
             telemetry,
-            lambda turn: self.previews.stop(turn),
+            lambda turn: self.previews.end(turn),
         )
-        self.previews = Previews(self.plugins, store, tasks, self.outbox.is_throttled)
+        self.previews = Previews(self.plugins, store, tasks, self.outbox.is_throttled, telemetry)
         self.tracker = TaskTracker(
             store,
             self.delegates,
@@ -66,7 +67,13 @@ class Line:
         )
         self.desk = Desk(store, store, store, self.tracker, self.outbox, lambda: self.lanes, clock)
         self.lanes = Lanes(
-            store, lambda: bounds_of(self.settings.gateway), tasks, clock, self.tracker.work, self.desk.answer
+            store,
+            lambda: bounds_of(self.settings.gateway),
+            tasks,
+            clock,
+            telemetry,
+            self.tracker.work,
+            self.desk.answer,
         )
 
     def intake(self, account: str) -> SourceIntake:
@@ -81,14 +88,22 @@ class Line:
             self.delegates.pop(name, None)
         self.delegates.update(made)
         self.settings = settings
+        self.lanes.refill()
 
     async def recover(self) -> dict[str, int]:
-        """Take up what the last process left: begun attempts, unfinished turns, queued messages."""
+        """Take up what the last process left: begun attempts, unfinished turns, queued messages.
+
+        What belongs to an account that is not configured now stays as it is, until it is again.
+        """
         unknown = await self.outbox.recover()
-        unfinished = await self.store.unfinished()
+        unfinished = [
+            turn
+            for turn in await patiently(self.store.unfinished, self._telemetry)
+            if turn.address.source.account in self.plugins
+        ]
         for position, turn in enumerate(unfinished):
             self.lanes.adopt(turn, position * STAGGER if turn.waiting else 0.0)
-        ready = await self.store.ready()
+        ready = [item for item in await patiently(self.store.ready, self._telemetry) if item.account in self.plugins]
         for item in ready:
             self.lanes.add(item)
         return {"unknown": unknown, "unfinished": len(unfinished), "queued": sum(item.queued for item in ready)}
@@ -118,7 +133,7 @@ class Line:
         return Delegate(make(entry.name, settings, self.host.client), resubmits=settings.resubmit == "same_message_id")
 
 
-STAGGER = 0.05  # seconds between the waiting tasks taken up again after a start, so that agents are not stampeded
+STAGGER = 0.05  # seconds between two waiting tasks that are taken up after a start: agents get twenty a second
 
 
 def make_plugins(entries: Mapping[str, PluginEntry], host: Host) -> dict[str, AgentPlugin]:

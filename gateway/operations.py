@@ -34,8 +34,10 @@ class LineOperations:
         ]
 
     async def cancel_task(self, id: str) -> None:
-        if not self._line.tracker.cancel([await self._turn(id)]):
+        turn = await self._turn(id)
+        if not await self._line.store.mark_cancel(turn):
             raise NotPossible("the task is not being worked on any more")
+        self._line.tracker.cancel([turn])
 
     async def refresh_task(self, id: str) -> None:
         if not self._line.tracker.refresh(await self._turn(id)):

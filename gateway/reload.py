@@ -43,8 +43,13 @@ def applied(old: Settings, new: Settings) -> Settings:
     gateway = new.gateway.model_copy(
         update={name: getattr(old.gateway, name) for name in GatewaySettings.model_fields if name not in LIVE_GATEWAY}
     )
-    plugins = {name: new.plugins.get(name, entry) for name, entry in old.plugins.items()}
+    plugins = {name: _as_far_as_live(entry, new.plugins.get(name)) for name, entry in old.plugins.items()}
     return Settings(gateway, new.agents, plugins, new.origin, new.warnings)
+
+
+def _as_far_as_live(old: PluginEntry, new: PluginEntry | None) -> PluginEntry:
+    """Another kind of plugin under the same name takes over at a restart, its access and all."""
+    return new if new is not None and new.kind == old.kind else old
 
 
 def _compare(name: str, old: PluginEntry, new: PluginEntry, live: list[str], restart: list[str]) -> None:

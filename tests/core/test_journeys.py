@@ -2,13 +2,22 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 
 from core.access import Access
-from core.agent import Artifact, ArtifactUpdate, Ask, Reply, TaskEvent, TaskState
-from core.delivery import Op, Refusal, Rejected, Sent, Unknown
-from core.errors import Busy, CancelRefused, FloodFromSender, NotAccepted, OutcomeUnknown
+from core.agent import Artifact, ArtifactUpdate, Ask, Reply, Snapshot, TaskEvent, TaskRef, TaskState
+from core.delivery import Op, Payload, Piece, Refusal, Rejected, Sent, Unknown
+from core.errors import (
+    Busy,
+    CancelRefused,
+    FloodFromSender,
+    NotAccepted,
+    OutcomeUnknown,
+    StoreUnavailable,
+    TaskEnded,
+)
 from core.pacing import Limits
 from core.parts import Text, text_of
 from core.patience import Patience
@@ -17,7 +26,7 @@ from core.session import Bounds
 from core.store import Ready, Store
 from tests.doubles.agent import FakeAgent, context, status, task, task_id
 from tests.doubles.plugin import FakePlugin
-from tests.doubles.world import world
+from tests.doubles.world import SOON, world
 from tests.waiting import until
 
 
@@ -93,7 +102,7 @@ async def test_a_message_that_arrives_as_the_lane_empties_is_still_answered(stor
         await desk.says("one")
         await desk.plugin.until(1)
         [admitted] = [event for event in desk.events.of("envelope.admitted") if event["outcome"] == "accepted"]
-        desk.lanes.wake(Ready("desk:ann", str(admitted["thread"]), 0))
+        desk.lanes.add(Ready("desk:ann", str(admitted["thread"]), 0))
         await looked_empty.wait()
         await desk.says("two", reply_to="m1")
         assert await desk.plugin.until(2) == ["ONE", "TWO"]
@@ -611,7 +620,7 @@ async def test_an_exception_in_a_turn_is_told_and_stored_and_the_chat_goes_on(st
         await desk.says("poison")
         await desk.says("hello")
         await until(lambda: "fine" in desk.plugin.shown())
-        [failed] = [event for event in desk.events.of("turn.finished") if "error" in event]
+        [failed] = desk.events.of("turn.failed")
         assert "RuntimeError" in str(failed["error"])
 
 
@@ -734,3 +743,202 @@ async def test_a_preview_shown_before_a_restart_is_replaced_after_it(store: Stor
 
 async def _is_previewed(store: Store) -> bool:
     return any(turn.preview for turn in await store.unfinished())
+
+
+# ---------------------------------------------------------------------- found by reading, each failed first
+
+
+@pytest.mark.parametrize("late", ["progress", "question", "artifact"])
+async def test_what_an_agent_says_after_its_turn_ended_is_recorded_and_ends_nothing(store: Store, late: str) -> None:
+    said = asyncio.Event()
+
+    async def talks_on(ask: Ask) -> AsyncIterator[TaskEvent]:
+        if text_of(ask.parts) == "next":
+            yield task(ask, TaskState.COMPLETED, "NEXT")
+            return
+        yield task(ask, TaskState.INPUT_REQUIRED if late == "question" else TaskState.COMPLETED, "one", time=1.0)
+        if late == "progress":
+            yield status(ask, TaskState.WORKING, time=2.0)
+        elif late == "question":
+            yield status(ask, TaskState.INPUT_REQUIRED, "and?", time=2.0)
+        else:
+            yield ArtifactUpdate(task_id(ask), context(ask), Artifact("a2", (Text("late"),)), last=True)
+        said.set()
+
+    async with world(store, FakeAgent(talks_on)) as desk:
+        await desk.says("hi")
+        await said.wait()
+        await desk.says("next", sender="bob")
+        assert await desk.plugin.until(1, "bob") == ["NEXT"]
+        assert "late" not in desk.plugin.shown()
+
+
+@pytest.mark.case("A2A-15")
+async def test_a_task_that_goes_on_after_a_refused_cancel_keeps_its_words_to_itself(store: Store) -> None:
+    goes_on, agent = asyncio.Event(), FakeAgent()
+    agent.cancel_error = CancelRefused("no")
+
+    async def stubborn(ask: Ask) -> AsyncIterator[TaskEvent]:
+        yield task(ask, TaskState.WORKING)
+        await goes_on.wait()
+
+    async def follows(ref: TaskRef) -> AsyncIterator[TaskEvent]:
+        yield Snapshot(ref.task_id, ref.context_id, TaskState.WORKING)
+        await goes_on.wait()
+        yield Snapshot(ref.task_id, ref.context_id, TaskState.COMPLETED, None, (), (Artifact("a1", (Text("LATE"),)),))
+        told.set()
+
+    told = asyncio.Event()
+    agent.script, agent.follows = stubborn, follows
+    async with world(store, agent) as desk:
+        await desk.says("work")
+        await until(lambda: agent.tasks)
+        await desk.says("/cancel")
+        await until(lambda: any("cannot stop" in text for text in desk.plugin.shown()))
+        goes_on.set()
+        await told.wait()
+        agent.script = FakeAgent().script
+        await desk.says("do this instead")
+        await until(lambda: "DO THIS INSTEAD" in desk.plugin.shown())
+        assert "LATE" not in desk.plugin.shown()
+
+
+async def test_everything_queued_behind_a_turn_at_a_stop_is_answered_after_the_start(store: Store) -> None:
+    agent = FakeAgent(Parked())
+    async with world(store, agent) as before:
+        await before.says("one")
+        await until(lambda: _has_task(store))
+        for text in ("two", "three", "four"):
+            await before.says(text)
+    agent.tasks[task_id(agent.asks[0])] = task(agent.asks[0], TaskState.COMPLETED, "ONE")
+    agent.script = FakeAgent().script
+    async with world(store, agent) as after:
+        assert await after.plugin.until(4) == ["ONE", "TWO", "THREE", "FOUR"]
+        await until(lambda: after.lanes.queued == 0)
+
+
+@pytest.mark.case("A2A-02")
+async def test_an_answer_to_a_task_that_ended_meanwhile_starts_a_new_one_in_its_context(store: Store) -> None:
+    async def ended(ask: Ask) -> AsyncIterator[TaskEvent]:
+        if text_of(ask.parts) == "book":
+            yield task(ask, TaskState.INPUT_REQUIRED, message="Which day?", time=1.0)
+        elif ask.task_id:
+            raise TaskEnded("it is completed")
+        else:
+            yield task(ask, TaskState.COMPLETED, "a new task's answer", time=2.0)
+
+    async with world(store, FakeAgent(ended)) as desk:
+        await desk.says("book")
+        await desk.plugin.until(1)
+        await desk.says("Tuesday")
+        assert await desk.plugin.until(2) == ["Which day?", "a new task's answer"]
+    book, refused, new = desk.agent.asks
+    assert (refused.task_id, new.task_id) == (task_id(book), None)
+    assert new.context_id == context(book)
+
+
+async def test_a_lost_answer_to_a_question_is_looked_for_and_shown_as_unknown(store: Store) -> None:
+    async def asks(ask: Ask) -> AsyncIterator[TaskEvent]:
+        yield task(ask, TaskState.INPUT_REQUIRED, message="Which day?", time=1.0)
+
+    agent = FakeAgent(asks)
+    async with world(store, agent) as desk:
+        await desk.says("book")
+        await desk.plugin.until(1)
+        agent.errors = [OutcomeUnknown("cut")]
+        await desk.says("Tuesday")
+        await until(lambda: any("cannot tell" in text for text in desk.plugin.shown()))
+        assert len(agent.asks) == 2
+
+
+async def test_a_cancel_while_the_agent_cannot_be_reached_is_heeded(store: Store) -> None:
+    agent = FakeAgent()
+    agent.errors = [NotAccepted("refused", retry_after=0.01) for _ in range(1000)]
+    async with world(store, agent) as desk:
+        await desk.says("hi")
+        await until(lambda: len(agent.asks) > 2)
+        await desk.says("/cancel")
+        await until(lambda: "Cancelled." in desk.plugin.shown())
+        count = len(agent.asks)
+        await desk.says("/status")
+        await until(lambda: any("Nothing" in text for text in desk.plugin.shown()))
+        assert len(agent.asks) == count
+
+
+async def test_a_cancel_marked_before_a_stop_is_sent_after_the_start(store: Store) -> None:
+    agent = FakeAgent(Parked())
+    async with world(store, agent) as before:
+        await before.says("one")
+        await until(lambda: _has_task(store))
+        [turn] = await store.unfinished()
+        assert await store.mark_cancel(turn.id)
+    async with world(store, agent) as after:
+        await until(lambda: agent.cancels)
+        await until(lambda: "Cancelled." in after.plugin.shown())
+
+
+async def test_a_task_whose_agent_s_clock_stepped_back_still_ends(store: Store) -> None:
+    async def steps_back(ask: Ask) -> AsyncIterator[TaskEvent]:
+        yield task(ask, TaskState.WORKING, time=100.0)
+        agent.tasks[task_id(ask)] = task(ask, TaskState.COMPLETED, "done", time=50.0)
+
+    agent = FakeAgent(steps_back)
+    async with world(store, agent) as desk:
+        await desk.says("hi")
+        assert await desk.plugin.until(1) == ["done"]
+
+
+@pytest.mark.case("T84")
+@pytest.mark.parametrize("text", ["hi", "/status"])
+async def test_a_plugin_that_cannot_render_ends_neither_the_others_nor_the_gateway(store: Store, text: str) -> None:
+    class Broken(FakePlugin):
+        def render(self, piece: Piece) -> tuple[Payload, ...]:
+            raise RuntimeError("bug")
+
+    async with world(store, plugin=Broken()) as desk:
+        await desk.says(text)
+        await until(lambda: desk.events.of("turn.failed"))
+        assert await store.unfinished() == []
+        assert isinstance(await desk.says("still here"), Accepted)
+
+
+async def test_a_busy_store_delays_a_command_and_ends_nothing(store: Store) -> None:
+    class Flaky:
+        """The store, which is locked for the first three looks."""
+
+        left = 3
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(store, name)
+
+        async def view(self, conversation: str) -> object:
+            if self.left:
+                self.left -= 1
+                raise StoreUnavailable("locked", retry_after=0.001)
+            return await store.view(conversation)
+
+    async with world(Flaky()) as desk:  # type: ignore[arg-type]
+        await desk.says("/status")
+        assert await desk.plugin.until(1) == ["Nothing is being worked on."]
+
+
+@pytest.mark.case("T75")
+async def test_in_a_batch_one_flooding_sender_is_told_and_the_others_are_answered(store: Store) -> None:
+    parked = Parked()
+    async with world(store, FakeAgent(parked), bounds=Bounds(max_queued_per_owner=2)) as desk:
+        await desk.says("1", "mallory")
+        await desk.says("2", "mallory")
+        await desk.intake.accept([desk.inbound("3", "mallory"), desk.inbound("hello", "ann")])
+        parked.released.set()
+        assert await desk.plugin.until(1, "ann") == ["HELLO"]
+        await until(lambda: any("cannot take more" in text for text in desk.plugin.shown("mallory")))
+
+
+async def test_two_ways_to_end_a_turn_at_one_instant_are_one_end(store: Store) -> None:
+    """The foreground's patience runs out while a message that was not taken is being recorded."""
+    agent = FakeAgent()
+    agent.errors = [NotAccepted("refused", retry_after=0.001) for _ in range(50)]
+    async with world(store, agent, patience=replace(SOON, foreground=0.01)) as desk:
+        await desk.says("hi")
+        assert await desk.plugin.until(1) == ["HI"]
+        assert desk.events.of("turn.failed") == []

@@ -70,12 +70,19 @@ class DeliveryTables(Tables):
         quote = quote_of(
             question.message_id,
             part=delivery.part,
-            is_direct=delivery.is_direct,
+            is_direct=place.is_direct,
             is_overtaken=place.newest > question.seq,
         )
         preview = self._turns[delivery.turn].turn.preview if delivery.op is Op.SHOW else ""
         replaced = self._replaced(held)
-        return replace(delivery, address=place.address, quote=quote, replaces=replaced, preview=preview)
+        return replace(
+            delivery,
+            address=place.address,
+            is_direct=place.is_direct,
+            quote=quote,
+            replaces=replaced,
+            preview=preview,
+        )
 
     async def previewed(self, turn: str, shown: str) -> None:
         held = self._turns[turn]

@@ -211,15 +211,26 @@ class MemoryStore(DeliveryTables):
             self._enqueue(turn.conversation, turn.id, piece, now)
         if end is not None:
             held.state = end.state
-            self._end(self._threads[turn.thread], held.turn, end)
-        return held.turn
+            moved = self._end(self._threads[turn.thread], held.turn, end)
+            more = self._threads[turn.thread].state == "queued"
+            return replace(self._present(held), more=more, moved=moved)
+        return self._present(held)
 
-    def _end(self, lane: ThreadRow, turn: Turn, end: TurnEnd) -> None:
+    async def note(self, observation: Observation, now: Instant) -> None:
+        del now
+        if observation.task is not None:
+            self._tasks[observation.turn.agent, observation.task.task_id] = observation.task
+
+    def _end(self, lane: ThreadRow, turn: Turn, end: TurnEnd) -> str:
+        new_thread = ""
         if end.waits_for_input and lane.queue:
             first = lane.queue[0]
             split = ThreadRow(f"{first.id}-{first.seq}", lane.conversation, lane.agent, first.seq, is_foreground=True)
             split.queue, lane.queue = lane.queue, []
             self._threads[split.id] = split
+            new_thread = split.id
+            moved = {(lane.conversation, envelope.message_id): split.id for envelope in split.queue}
+            self._thread_of |= {key: thread for key, thread in moved.items() if key[1]}
         lane.state = state_after(end, has_queued=bool(lane.queue))
         lane.waits_for_task = end.state is TurnState.WAITING
         if lane.waits_for_task:
@@ -229,14 +240,16 @@ class MemoryStore(DeliveryTables):
         elif end.waits_for_input:
             lane.task_id = turn.task.task_id if turn.task else ""
             lane.asks = turn.envelopes[-1].person.id if turn.envelopes else ""
+        return new_thread
 
     async def ready(self) -> Sequence[Ready]:
-        lanes = [lane for lane in self._threads.values() if lane.state == "queued"]
+        lanes = [lane for lane in self._threads.values() if lane.state == "queued" or lane.queue]
         return [self._ready(lane) for lane in sorted(lanes, key=lambda lane: lane.opened)]
 
     def _ready(self, lane: ThreadRow) -> Ready:
         resumed = len(self._turns[lane.resume].turn.envelopes) if lane.resume else 0
-        return Ready(self._conversations[lane.conversation].owner, lane.id, len(lane.queue) + resumed, lane.is_desk)
+        place = self._conversations[lane.conversation]
+        return Ready(place.owner, lane.id, len(lane.queue) + resumed, lane.is_desk, place.address.source.key)
 
     async def unfinished(self) -> Sequence[Turn]:
         return [self._present(held) for held in self._turns.values() if held.state in AT_WORK]
@@ -283,6 +296,13 @@ class MemoryStore(DeliveryTables):
         if lane.state == "queued" and not lane.queue:
             lane.state = "cancelled"
         return len(dropped) + resumed
+
+    async def mark_cancel(self, turn: str) -> bool:
+        held = self._turns.get(turn)
+        if held is None or held.state not in AT_WORK:
+            return False
+        held.turn = replace(held.turn, cancel_wanted=True)
+        return True
 
     async def renew(self, conversation: str, now: Instant) -> None:
         if place := self._resolve(conversation):
@@ -338,7 +358,7 @@ class MemoryStore(DeliveryTables):
             lane = self._threads[held.turn.thread]
             if lane.state not in ("running", "waiting") and not lane.resume and not lane.asks:
                 lane.resume, lane.state = held.turn.id, "queued"
-                return Ready(self._conversations[lane.conversation].owner, lane.id, len(held.turn.envelopes))
+                return self._ready(lane)
         return None
 
     # ------------------------------------------------------------------ history

@@ -166,6 +166,11 @@ class Tables:
         for thread in self._threads.values():
             if thread.conversation == old.id:
                 thread.conversation = new.id
+        for work in self._turns.values():
+            if work.turn.conversation == old.id:
+                work.turn = replace(
+                    work.turn, conversation=new.id, session=new.session, owner=new.owner, is_direct=new.is_direct
+                )
         for held in self._deliveries.values():
             if held.delivery.conversation == old.id:
                 held.delivery = replace(held.delivery, conversation=new.id)

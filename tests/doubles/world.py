@@ -67,23 +67,29 @@ class World:
             tasks,
             clock,
             self.events,
-            lambda turn: self.previews.stop(turn),
+            lambda turn: self.previews.end(turn),
         )
-        self.previews = Previews(plugins, store, tasks, self.outbox.is_throttled)
+        self.previews = Previews(plugins, store, tasks, self.outbox.is_throttled, self.events)
         delegates = {agent.name: Delegate(agent, resubmits)}
         self.tracker = TaskTracker(
             store, delegates, plugins, self.previews, self.outbox.wake, tasks, clock, self.events, patience
         )
         self.desk = Desk(store, store, store, self.tracker, self.outbox, lambda: self.lanes, clock)
-        self.lanes = Lanes(store, lambda: bounds or Bounds(), tasks, clock, self.tracker.work, self.desk.answer)
+        self.lanes = Lanes(
+            store, lambda: bounds or Bounds(), tasks, clock, self.events, self.tracker.work, self.desk.answer
+        )
         account = Account(Source("fake", "desk"), agent.name, access or Access("open", "all"), collect=collect)
         self.intake = SourceIntake(lambda: account, store, self.lanes, clock, self.events)
         self._numbers = count(1)
 
     async def says(self, text: str, sender: str = "ann", **fields: object) -> Admission:
         """A person writes in their direct chat (or, with `chat`, elsewhere)."""
+        [admission] = await self.intake.accept([replace(self.inbound(text, sender), **fields)])  # type: ignore[arg-type]
+        return admission
+
+    def inbound(self, text: str, sender: str) -> Inbound:
         number = str(next(self._numbers))
-        inbound = Inbound(
+        return Inbound(
             keys=(f"update:{number}",),
             external_id=number,
             chat=sender,
@@ -92,8 +98,6 @@ class World:
             raw=text.encode(),
             message_id=f"q{number}",
         )
-        [admission] = await self.intake.accept([replace(inbound, **fields)])  # type: ignore[arg-type]
-        return admission
 
     async def recover(self) -> None:
         """What the gateway does after a start."""

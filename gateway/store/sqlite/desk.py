@@ -9,6 +9,7 @@ import orjson
 from core.parts import part_from_json, text_of
 from core.store import Cancellation, DeskView, Ready, Work
 from gateway.store.rules import TEXT_SHOWN
+from gateway.store.sqlite.names import number
 from gateway.store.sqlite.places import leave_foreground, place
 from gateway.store.sqlite.queries import load
 from gateway.store.sqlite.writer import Tx
@@ -102,6 +103,12 @@ def _cancel(tx: Tx, cover: _Cover) -> int:
     return dropped
 
 
+def mark_cancel(tx: Tx, turn: str) -> bool:
+    tx.flush()
+    tx.memory.live.pop(turn, None)
+    return tx.execute(SQL["mark_cancel"], (number(turn), turn)).rowcount == 1
+
+
 # ---------------------------------------------------------------------------------------------- /new and /again
 
 
@@ -123,7 +130,8 @@ def unknown_submission(tx: Tx, conversation: str) -> Ready | None:
     tx.execute(SQL["resume_thread"], (turn, thread))
     tx.memory.queues.pop(name, None)
     where.active = None
-    return Ready(owner, name, tx.execute(SQL["size_of_turn"], (turn,)).fetchone()[0])
+    queued = tx.execute(SQL["size_of_turn"], (turn,)).fetchone()[0]
+    return Ready(owner, name, queued, account=where.source.key)
 
 
 # ---------------------------------------------------------------------------------------------- /status

@@ -21,6 +21,9 @@ SELECT count(*) FROM turn_envelope WHERE turn = ?;
 -- name: want_cancel
 UPDATE turn SET cancel_wanted = 1 WHERE n = ?;
 
+-- name: mark_cancel
+UPDATE turn SET cancel_wanted = 1 WHERE n = ? AND id = ? AND state IN ('running', 'waiting');
+
 -- name: drop_envelope
 UPDATE envelope SET state = 'dropped' WHERE seq = ?;
 
@@ -60,7 +63,7 @@ UPDATE thread SET state = 'queued', is_active = 1, resume = ? WHERE n = ?;
 -- One line of /status for each active thread, with its newest turn and that turn's task.
 SELECT t.n, t.id, t.state, t.agent, t.asks, t.taken, t.turn, n.state, n.begun, k.state, k.heard, k.disposition
 FROM thread t LEFT JOIN turn n ON n.n = t.turn
-    LEFT JOIN remote_task k ON k.agent = n.agent AND k.task_id = n.task_id
+    LEFT JOIN remote_task k ON k.agent = n.agent AND k.task_id = coalesce(n.task_id, n.continues)
 WHERE t.conversation = ? AND t.is_active = 1 AND t.is_desk = 0 ORDER BY t.n;
 
 -- name: question_of_turn

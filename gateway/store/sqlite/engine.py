@@ -19,7 +19,7 @@ from core.store import Admission, Cancellation, DeskView, NotBefore, Observation
 from gateway.store.rules import Policy
 from gateway.store.sqlite import admissions, deliveries, desk, observations, retention, schema, state, turns
 from gateway.store.sqlite.history import history
-from gateway.store.sqlite.holding import FileHold
+from gateway.store.sqlite.holding import POLL, FileHold
 from gateway.store.sqlite.places import aliases
 from gateway.store.sqlite.reader import Reader, Row
 from gateway.store.sqlite.writer import Tx, Writer
@@ -46,6 +46,7 @@ class SqliteStore:
         self._busy_timeout, self._max_waiting = busy_timeout, max_waiting
         self._hold = FileHold(path.with_name(f"{path.name}.lock"))
         self._writer: Writer | None = None
+        self._trouble = STANDING_BY
         self._reader = Reader(path)
 
     async def __aenter__(self) -> Self:
@@ -59,16 +60,30 @@ class SqliteStore:
         await self.close()
 
     async def hold(self) -> None:
-        """Wait until this process holds the file, then open it and bring it to this code's schema."""
+        """Wait until this process holds the file and can write it; brings it to this code's schema.
+
+        Raises ConfigurationError where waiting would not help.
+        """
         await self._hold.take()
+        try:
+            while self._writer is None:
+                self._writer = await self._opened()
+        except BaseException:  # a wait that was given up too must leave nothing held
+            self._hold.release()
+            raise
+
+    async def _opened(self) -> Writer | None:
         writer = Writer(self.path, busy_timeout=self._busy_timeout, max_waiting=self._max_waiting)
         try:
             await writer.start()
-        except BaseException:  # a cancelled wait too must leave nothing open behind
+        except StoreUnavailable as error:
+            self._trouble = str(error)
+            await asyncio.sleep(POLL)
+            return None
+        except BaseException:
             await writer.close()
-            self._hold.release()
             raise
-        self._writer = writer
+        return writer
 
     async def close(self) -> None:
         """Finish what waits, close the file, and let another process have it."""
@@ -85,7 +100,7 @@ class SqliteStore:
     @property
     def healthy(self) -> str | None:
         """Why nothing can be written; None while it can."""
-        return self._writer.healthy if self._writer else STANDING_BY
+        return self._writer.healthy if self._writer else self._trouble
 
     @property
     def waiting(self) -> int:
@@ -94,7 +109,7 @@ class SqliteStore:
 
     def _run(self, operation: Callable[[Tx], T]) -> "asyncio.Future[T]":
         if self._writer is None:
-            raise StoreUnavailable(STANDING_BY)
+            raise StoreUnavailable(self._trouble)
         return self._writer.run(operation)
 
     # ------------------------------------------------------------------ admissions
@@ -119,6 +134,9 @@ class SqliteStore:
     async def observe(self, observation: Observation, now: Instant) -> Turn | None:
         return await self._run(lambda tx: observations.observe(tx, observation, self._policy, now))
 
+    async def note(self, observation: Observation, now: Instant) -> None:
+        await self._run(lambda tx: observations.note(tx, observation, now))
+
     async def ready(self) -> Sequence[Ready]:
         return await self._run(turns.ready)
 
@@ -135,6 +153,9 @@ class SqliteStore:
         now: Instant,  # noqa: ARG002
     ) -> Cancellation:
         return await self._run(lambda tx: desk.want_cancel(tx, conversation, before, person, everything))
+
+    async def mark_cancel(self, turn: str) -> bool:
+        return await self._run(lambda tx: desk.mark_cancel(tx, turn))
 
     async def renew(self, conversation: str, now: Instant) -> None:  # noqa: ARG002
         await self._run(lambda tx: desk.renew(tx, conversation))
@@ -198,7 +219,7 @@ class SqliteStore:
     async def rows(self, sql: str, values: Mapping[str, object] | None = None) -> Sequence[Row]:
         """What is committed, beside the writer: for records, never for decisions. Raises StoreUnavailable."""
         if self._writer is None:
-            raise StoreUnavailable(STANDING_BY)
+            raise StoreUnavailable(self._trouble)
         return await self._reader.rows(sql, values)
 
     async def history(self, address: Address, *, limit: int = 200) -> Sequence[Entry]:

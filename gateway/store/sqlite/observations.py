@@ -5,6 +5,7 @@ there: to what is queued behind it, to the answer of the person it asked, or to 
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from core.clock import Instant
 from core.store import InboxRecord, Observation, RemoteTask, Turn, TurnEnd, TurnState
@@ -28,7 +29,7 @@ def observe(tx: Tx, observation: Observation, policy: Policy, now: Instant) -> T
     if live is None or where is None or live.revision != turn.revision:
         return None
     live.revision += 1
-    present = _next(observation, live)
+    present = _next(observation, live, where)
     _store_turn(tx, present, end, now)
     if task is not None:
         _store_task(tx, turn, task)
@@ -38,9 +39,14 @@ def observe(tx: Tx, observation: Observation, policy: Policy, now: Instant) -> T
         _store_context(tx, live, turn.agent, observation.context_id)
     for piece in observation.pieces:
         enqueue(tx, where, turn.id, piece, policy, now)
-    if end is not None:
-        _end(tx, where, present, end)
-    return present
+    return _end(tx, where, present, end) if end is not None else present
+
+
+def note(tx: Tx, observation: Observation, now: Instant) -> None:
+    turn, task = observation.turn, observation.task
+    if task is not None:
+        _store_task(tx, turn, task)
+    _store_records(tx, turn, observation.records, task or turn.task, now)
 
 
 def _live(tx: Tx, turn: str) -> Live | None:
@@ -52,16 +58,16 @@ def _live(tx: Tx, turn: str) -> Live | None:
     return known
 
 
-def _next(observation: Observation, live: Live) -> Turn:
+def _next(observation: Observation, live: Live, where: Place) -> Turn:
     turn, end = observation.turn, observation.end
     return Turn(
         id=turn.id,
         thread=turn.thread,
-        session=turn.session,
-        owner=turn.owner,
-        conversation=turn.conversation,
-        address=turn.address,
-        is_direct=turn.is_direct,
+        session=live.session,
+        owner=where.owner,
+        conversation=where.id,
+        address=where.address,
+        is_direct=where.is_direct,
         agent=turn.agent,
         envelopes=turn.envelopes,
         message_id=turn.message_id,
@@ -73,6 +79,7 @@ def _next(observation: Observation, live: Live) -> Turn:
         task=observation.task or turn.task,
         cancel_wanted=live.cancel_wanted,
         waiting=turn.waiting or (end is not None and end.state is TurnState.WAITING),
+        preview=turn.preview,
         revision=live.revision,
         is_desk=turn.is_desk,
     )
@@ -131,13 +138,13 @@ def _store_context(tx: Tx, live: Live, agent: str, context_id: str) -> None:
 # ---------------------------------------------------------------------------------------------- ending
 
 
-def _end(tx: Tx, where: Place, turn: Turn, end: TurnEnd) -> None:
+def _end(tx: Tx, where: Place, turn: Turn, end: TurnEnd) -> Turn:
+    """The turn, with what is queued behind it."""
     queue = tx.memory.queues.get(turn.thread)
     if end.state is not TurnState.WAITING:
         tx.memory.live.pop(turn.id, None)
     if end.state is TurnState.WAITING or end.waits_for_input or turn.waiting or queue is None:
-        _end_stored(tx, where, turn, end)
-        return
+        return _end_stored(tx, where, turn, end)
     state = state_after(end, has_queued=bool(queue.envelopes))
     if state == "queued":
         queue.is_at_work = False
@@ -146,9 +153,10 @@ def _end(tx: Tx, where: Place, turn: Turn, end: TurnEnd) -> None:
         del tx.memory.queues[turn.thread]
         tx.late(_END_THREAD, (state, number(turn.thread)))
     thread_is(where, turn.thread, state)
+    return replace(turn, more=True) if state == "queued" else turn
 
 
-def _end_stored(tx: Tx, where: Place, turn: Turn, end: TurnEnd) -> None:
+def _end_stored(tx: Tx, where: Place, turn: Turn, end: TurnEnd) -> Turn:
     """From the rows: a thread that waits now, or waited, or was not seen from its beginning."""
     tx.flush()
     n = number(turn.thread)
@@ -157,14 +165,16 @@ def _end_stored(tx: Tx, where: Place, turn: Turn, end: TurnEnd) -> None:
         _leave_foreground(tx, where, turn.thread)
         _wait(tx, turn, "task", asks="")
     elif end.waits_for_input:
-        _move_queued(tx, n)
+        turn = replace(turn, moved=_move_queued(tx, n))
         _wait(tx, turn, "input", asks=turn.envelopes[-1].person.id if turn.envelopes else "")
     else:
         tx.execute(SQL["leave_wait"], (n,))
         has_queued = bool(tx.execute(SQL["has_queued"], (n,)).fetchone()[0])
         state = state_after(end, has_queued=has_queued)
         tx.execute(*((SQL["queue_again"], (n,)) if state == "queued" else (_END_THREAD, (state, n))))
+        turn = replace(turn, more=state == "queued")
     where.active = None
+    return turn
 
 
 def _wait(tx: Tx, turn: Turn, kind: str, *, asks: str) -> None:
@@ -184,10 +194,13 @@ def _leave_foreground(tx: Tx, where: Place, thread: str) -> None:
         tx.execute(SQL["leave_foreground"], (number(thread),))
 
 
-def _move_queued(tx: Tx, thread: int) -> None:
+def _move_queued(tx: Tx, thread: int) -> str:
     """What was written before the question was asked does not answer it: it goes on in a new foreground thread."""
     first = tx.execute(SQL["first_queued"], (thread,)).fetchone()
-    if first is not None:
-        values = {"new": first[0], "id": name(first[1], first[0]), "old": thread}
-        tx.execute(SQL["split_thread"], values)
-        tx.execute(SQL["move_queued"], values)
+    if first is None:
+        return ""
+    new = name(first[1], first[0])
+    values = {"new": first[0], "id": new, "old": thread}
+    tx.execute(SQL["split_thread"], values)
+    tx.execute(SQL["move_queued"], values)
+    return new

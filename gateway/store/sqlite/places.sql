@@ -79,7 +79,7 @@ WHERE session = (SELECT session FROM conversation WHERE id = :old);
 DELETE FROM session WHERE id = (SELECT session FROM conversation WHERE id = :old);
 
 -- name: merge_conversation
--- Also those that were merged into the old one before.
+-- Also those that were merged into the old one before. Its place is free again: the chat may move back there.
 UPDATE conversation
-SET merged_into = :new, session = (SELECT session FROM conversation WHERE id = :new)
+SET merged_into = :new, session = (SELECT session FROM conversation WHERE id = :new), vendor_chat = 'merged:' || id
 WHERE id = :old OR merged_into = :old;

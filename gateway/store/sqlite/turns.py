@@ -169,7 +169,8 @@ def _envelope(row: Sequence[Any]) -> Envelope:
 
 def ready(tx: Tx) -> list[Ready]:
     tx.flush()
-    return [Ready(owner, thread, queued, bool(is_desk)) for owner, thread, is_desk, queued in tx.execute(SQL["ready"])]
+    rows = tx.execute(SQL["ready"]).fetchall()
+    return [Ready(owner, thread, queued, bool(is_desk), account) for owner, thread, is_desk, queued, account in rows]
 
 
 def unfinished(tx: Tx) -> list[Turn]:

@@ -44,8 +44,10 @@ WHERE agent = ? AND task_id = ?;
 -- name: ready
 SELECT t.owner, t.id, t.is_desk,
     (SELECT count(*) FROM envelope e WHERE e.thread = t.n AND e.seq > t.taken AND e.state = 'queued')
-    + (SELECT count(*) FROM turn_envelope x WHERE x.turn = t.resume)
-FROM thread t INDEXED BY thread_active WHERE t.is_active = 1 AND t.state = 'queued' ORDER BY t.n;
+    + (SELECT count(*) FROM turn_envelope x WHERE x.turn = t.resume) AS queued,
+    c.source
+FROM thread t INDEXED BY thread_active JOIN conversation c ON c.id = t.conversation
+WHERE t.is_active = 1 AND (t.state = 'queued' OR queued > 0) ORDER BY t.n;
 
 -- name: turn
 SELECT n.id, t.id, n.session, n.owner, n.conversation, n.agent, n.begun, n.context_id, n.continues, n.cancel_wanted,

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from core.errors import StoreUnavailable
+from core.errors import ConfigurationError, StoreUnavailable
 from gateway.store.sqlite import schema
 from gateway.store.sqlite.memory import Memory
 
@@ -175,13 +175,19 @@ class Writer:
         except BaseException as error:  # handed to whoever opens the store
             self._disconnect()
             self._loop.call_soon_threadsafe(self._closed.set_result, None)
-            self._loop.call_soon_threadsafe(self._opened.set_exception, _translated(error) or error)
+            self._loop.call_soon_threadsafe(self._opened.set_exception, self._why_not_opened(error))
             return
         self._loop.call_soon_threadsafe(self._opened.set_result, None)
         while (batch := self._next()) is not None:
             self._loop.call_soon_threadsafe(self._answer, self._commit(batch))
         self._disconnect()
         self._loop.call_soon_threadsafe(self._closed.set_result, None)
+
+    def _why_not_opened(self, error: BaseException) -> BaseException:
+        if isinstance(error, sqlite3.Error) and _code(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+            message = f"the database {self._path} is damaged ({error}); restore a backup"
+            return ConfigurationError(message, setting="gateway.store")
+        return _translated(error) or error
 
     def _next(self) -> Sequence[_Item] | None:
         while True:
