@@ -115,5 +115,7 @@ def sentence(name: str, language: str, **values: object) -> str:
     return NOTICES[name][1 if language == "zh" else 0].format(**values)
 
 
-def notice(name: str, language: str, **values: object) -> Piece:
-    return Piece(f"notice:{name}", (Text(sentence(name, language, **values)),))
+def notice(name: str, language: str, *, again: int = 0, **values: object) -> Piece:
+    """A notice is shown once in its turn; one that may have to be said again numbers its times."""
+    key = f"notice:{name}:{again}" if again else f"notice:{name}"
+    return Piece(key, (Text(sentence(name, language, **values)),))

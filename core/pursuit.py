@@ -78,7 +78,7 @@ class Helm(Protocol):
 
     def render(self, turn: Turn, pieces: tuple[Piece, ...]) -> tuple[RenderedPiece, ...]: ...
 
-    def spawn(self, work: Awaitable[None], name: str) -> None: ...
+    def spawn(self, work: Callable[[], Awaitable[None]], name: str) -> None: ...
 
 
 class Pursuit:
@@ -116,7 +116,7 @@ class Pursuit:
         since = max(0.0, self._helm.clock.now() - self.turn.begun)
         foreground = max(0.0, self._helm.patience.foreground - since)
         timer = asyncio.get_running_loop().call_later(
-            foreground, lambda: self._helm.spawn(self._go_waiting(), f"waiting {self.turn.id}")
+            foreground, lambda: self._helm.spawn(self._go_waiting, f"waiting {self.turn.id}")
         )
         try:
             if after:
@@ -133,7 +133,7 @@ class Pursuit:
             if self._quiet:
                 self._quiet.cancel()
         if self._disposition is Disposition.DETACHED and not self._assembly.is_over:
-            self._helm.spawn(self._record_the_rest(), f"detached {self.turn.id}")
+            self._helm.spawn(self._record_the_rest, f"detached {self.turn.id}")
         return self.turn
 
     def cancel(self) -> None:
@@ -211,7 +211,7 @@ class Pursuit:
         await self._commit(
             submission=SubmissionState.UNKNOWN,
             records=(record_of_error(error),),
-            pieces=(notice("submission_unknown", self.turn.language),),
+            pieces=(notice("submission_unknown", self.turn.language, again=self.turn.revision),),
             end=TurnEnd(TurnState.INTERRUPTED, reason=f"submission unknown: {error}"),
         )
         self._helm.telemetry.event("submission.unknown", turn=self.turn.id, agent=self.turn.agent, error=str(error))
@@ -313,7 +313,7 @@ class Pursuit:
         if self._ended:
             return
         if self._submitted and self._assembly.task_id and self._silence() + 0.01 >= self._helm.patience.quiet:
-            self._helm.spawn(self._ask_silent(), f"silent {self.turn.id}")
+            self._helm.spawn(self._ask_silent, f"silent {self.turn.id}")
         else:
             self._watch()
 
@@ -431,7 +431,7 @@ class Pursuit:
         is_there = self._submitted and self._assembly.task_id and not self._assembly.is_over
         if self._cancel_wanted and is_there and not self._cancel_sent:
             self._cancel_sent = True
-            self._helm.spawn(self._send_cancel(), f"cancel {self.turn.id}")
+            self._helm.spawn(self._send_cancel, f"cancel {self.turn.id}")
 
     async def _send_cancel(self) -> None:
         if self._disposition is Disposition.TRACKED:

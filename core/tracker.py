@@ -82,7 +82,7 @@ class TaskTracker:
         """Ask after a turn's task now; False when it is not at work here."""
         pursuit = self._pursuits.get(turn_id)
         if pursuit is not None:
-            self.spawn(pursuit.refresh(), f"refresh {turn_id}")
+            self.spawn(pursuit.refresh, f"refresh {turn_id}")
         return pursuit is not None
 
     @property
@@ -110,13 +110,13 @@ class TaskTracker:
         rendered = (RenderedPiece(piece.key, text_of(piece.parts), plugin.render(piece)) for piece in pieces)
         return tuple(piece for piece in rendered if piece.payloads)
 
-    def spawn(self, work: Awaitable[None], name: str) -> None:
+    def spawn(self, work: Callable[[], Awaitable[None]], name: str) -> None:
         self._tasks.create_task(self._beside(work, name), name=name)
 
-    async def _beside(self, work: Awaitable[None], name: str) -> None:
+    async def _beside(self, work: Callable[[], Awaitable[None]], name: str) -> None:
         """A turn's work beside its own road (a cancel, a question to a silent task): it fails alone."""
         try:
-            await work
+            await work()
         except LeaseLost:
             raise
         except Exception as failure:

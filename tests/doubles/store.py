@@ -196,7 +196,7 @@ class MemoryStore(DeliveryTables):
         turn = held.turn
         if observation.task is not None:
             self._tasks[turn.agent, observation.task.task_id] = observation.task
-        if observation.context_id is not None:
+        if observation.context_id not in (None, turn.context_id):
             self._contexts[turn.session, turn.agent, held.generation] = observation.context_id
         held.turn = replace(
             turn,

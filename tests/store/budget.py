@@ -1,10 +1,12 @@
 """What a message costs the writer, step by step: `python -m tests.store.budget [messages] [batch]`.
 
-Prints microseconds of the writer thread's own CPU for each operation, in batches as the gateway makes them under load.
-The budget: about 40 for an admission, 150 for the whole line.
+Prints microseconds of the writer thread's own CPU for each operation, in batches as the gateway makes them under load,
+and the whole line as a multiple of the least that could be durable (a key, the body, a queue entry, by hand). Machines
+differ, and one machine differs between minutes: compare the multiples of two versions of the code.
 """
 
 import asyncio
+import sqlite3
 import sys
 import tempfile
 import time
@@ -31,8 +33,36 @@ from core.store import (
     TurnState,
 )
 from gateway.store.sqlite import SqliteStore
+from gateway.store.sqlite.writer import PRAGMAS
 
 SOURCE = Source("telegram", "bench")
+
+LEAST = """
+CREATE TABLE key (key TEXT PRIMARY KEY, n INTEGER) WITHOUT ROWID;
+CREATE TABLE body (n INTEGER PRIMARY KEY, body BLOB);
+CREATE TABLE queue (n INTEGER PRIMARY KEY, state INTEGER, due REAL);
+CREATE INDEX queue_due ON queue (state, due);
+"""
+
+
+def least(folder: Path, messages: int, batch: int) -> float:
+    """Microseconds a message for three plain inserts in the same batches."""
+    db = sqlite3.connect(folder / "least.db", isolation_level=None)
+    for pragma in PRAGMAS:
+        db.execute(pragma)
+    db.executescript(LEAST)
+    started = time.thread_time()
+    for start in range(1, messages, batch):
+        numbers = range(start, start + batch)
+        db.execute("BEGIN IMMEDIATE")
+        for n in numbers:
+            db.execute("INSERT INTO key VALUES (?, ?) ON CONFLICT DO NOTHING", (str(n), n))
+        db.executemany("INSERT INTO body VALUES (?, ?)", [(n, b"x" * 970) for n in numbers])
+        db.executemany("INSERT INTO queue VALUES (?, 0, 1.0)", [(n,) for n in numbers])
+        db.execute("COMMIT")
+    spent = time.thread_time() - started
+    db.close()
+    return spent / messages * 1e6
 
 
 def candidate(n: int, chats: int) -> Candidate:
@@ -82,6 +112,8 @@ async def timed(
 
 async def measure(messages: int, batch: int) -> float:
     with tempfile.TemporaryDirectory() as folder:
+        base = least(Path(folder), messages, batch)
+        print(f"least    {base:6.1f} us")
         async with SqliteStore(Path(folder) / "budget.db") as store:
             await store.hold()
             total = 0.0
@@ -89,6 +121,7 @@ async def measure(messages: int, batch: int) -> float:
                 print(f"-- {name} messages of {messages // 4} conversations" if name == "first" else "-- known ones")
                 offset = 0 if name == "first" else messages
                 total = await line(store, range(offset, offset + messages), messages // 4, batch)
+                print(f"         {total / base:6.1f} times the least")
     return total
 
 

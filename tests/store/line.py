@@ -137,7 +137,7 @@ def message(
 ) -> Candidate:
     number = next(_numbers)
     inbound = Inbound(
-        keys=tuple(keys) if keys is not None else (f"u:{number}", f"m:{chat}:{number}"),
+        keys=tuple(keys) if keys is not None else (f"update:{number}", f"message:{chat}:{number}"),
         external_id=external_id or str(number),
         chat=chat,
         sender=sender or f"person of {chat}",

@@ -102,6 +102,19 @@ async def test_a_chat_that_moves_back_is_no_alias_of_itself(line: Line) -> None:
     assert await line.store.aliases(DESK) == {"-100": "-1"}
 
 
+@pytest.mark.case("TG-31")
+async def test_a_chat_that_took_another_one_in_may_move_to_that_ones_place(line: Line) -> None:
+    old = await line.say(chat="-1")
+    new = await line.say(chat="-100")
+    await move(line)
+
+    await line.store.admit(DESK, (Moved(("u:10",), "10", b"{}", "-100", "-1"),))
+
+    assert (await line.say(chat="-1")).conversation == new.conversation
+    turn = await line.begin(old)
+    assert (turn.conversation, turn.address.chat) == (new.conversation, "-1")
+
+
 async def test_a_move_to_where_it_is_changes_nothing(line: Line) -> None:
     first = await line.say(chat="-1")
     await line.store.admit(DESK, (Moved(("u:10",), "10", b"{}", "-1", "-1"),))

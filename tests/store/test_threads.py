@@ -182,3 +182,12 @@ async def test_a_message_that_joins_a_failed_thread_by_reply_starts_it_again(lin
 
     assert again.thread == first.thread
     assert (await line.begin(again)).envelopes[0].id == again.envelope
+
+
+async def test_a_reply_to_a_message_that_moved_behind_a_question_joins_its_new_thread(line: Line) -> None:
+    first = await line.say("book a table")
+    await line.admit(message("what is the weather?", message_id="56"))
+    await line.ask_back(await line.begin(first))
+    (moved,) = await line.store.ready()
+
+    assert (await line.say("and tomorrow?", reply_to="56")).thread == moved.thread

@@ -70,6 +70,18 @@ async def test_a_lock_shorter_than_the_time_out_is_waited_for(tmp_path: Path) ->
     assert isinstance(admission, Admitted)
 
 
+@pytest.mark.case("T81")
+async def test_a_file_that_is_locked_at_the_start_is_waited_for(tmp_path: Path) -> None:
+    async with SqliteStore(tmp_path / "desk.db", busy_timeout=0.01) as store:
+        with locked(store.path):
+            holding = asyncio.ensure_future(store.hold())
+            await until(lambda: "locked" in str(store.healthy))
+            with pytest.raises(StoreUnavailable, match="locked"):
+                await store.admit(DESK, (message(),))
+        await holding
+        assert isinstance((await store.admit(DESK, (message(),)))[0], Admitted)
+
+
 async def test_every_operation_of_a_refused_batch_may_be_called_again_as_it_is(sqlite_line: Line) -> None:
     turn = await sqlite_line.begin(await sqlite_line.say())
     store = sqlite_line.store

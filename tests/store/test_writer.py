@@ -102,6 +102,7 @@ async def test_a_writer_can_be_closed_twice(tmp_path: Path) -> None:
         writer.run(lambda tx: tx.execute("SELECT 1"))
 
 
+@pytest.mark.case("F03")
 async def test_every_commit_is_synchronous_and_in_the_write_ahead_log(sqlite: SqliteStore) -> None:
     settings = await sqlite._run(
         lambda tx: [tx.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")]

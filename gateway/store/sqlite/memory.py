@@ -103,7 +103,6 @@ class Memory:
     def clear(self) -> None:
         self.forget_places()
         self.people: Bounded[tuple[str, str], Person] = Bounded()  # by source and the channel's id
-        self.contexts: Bounded[tuple[str, str, int], str | None] = Bounded()  # by session, agent, generation
         self.seq: int | None = None  # of the newest envelope
         self.raw: int | None = None  # id of the newest raw row
 
@@ -113,3 +112,4 @@ class Memory:
         self.aliases: dict[str, dict[str, str]] = {}  # by source: old chat to present chat
         self.queues: Bounded[str, Queue] = Bounded(QUEUES)  # by thread
         self.live: Bounded[str, Live] = Bounded()  # by turn
+        self.contexts: Bounded[tuple[str, str, int], str | None] = Bounded()  # by session, agent, generation
