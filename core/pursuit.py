@@ -390,7 +390,7 @@ class Pursuit:
 
     # ------------------------------------------------------------------ ends
 
-    async def _fail(self, error: AgentError, name: str, **values: object) -> None:
+    async def _fail(self, error: AgentError, name: str, **values: str) -> None:
         await self._commit(
             submission=SubmissionState.REJECTED,
             records=(record_of_error(error),),
