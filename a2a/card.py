@@ -1,46 +1,40 @@
-"""Where an agent is found and how it is spoken to, out of its card (A2A 1.0, sections 4.4 and 8).
+"""Which interfaces of an agent may be used, out of its card (A2A 1.0, sections 4.4 and 8).
 
-The card is data from a stranger: only the interface, the streaming capability, a name and a version are read, nothing
-in it is obeyed, and an interface at another origin than the card's is refused unless the settings name its URL.
-
-The card is fetched at first use, by one of those who need it while the others wait, and kept for an hour. A refusal
-that a changed card would explain makes it be looked at again, at most twice a minute; a card that cannot be had again
-leaves the one that is known in use.
+The card is data from a stranger: its interfaces, the streaming capability, a name and a version are read and nothing in
+it is obeyed. Of the four bindings that are spoken, those are used that `interfaces` lists, in that order. An interface
+at another origin than the card's is refused, unless `allow_origins` has it or `url` replaces what the card says; what
+an operator should know of all that stands in the view's warnings.
 """
 
-import asyncio
-from collections.abc import Mapping
-from contextlib import suppress
+import hashlib
+import json
+from collections.abc import Iterator
 from dataclasses import dataclass
+from ipaddress import ip_address
 from urllib.parse import urljoin, urlsplit
 
-from pydantic import ValidationError
-
-from a2a import failures, wire
-from a2a.credentials import CredentialSource
+from a2a import failures
+from a2a.card_wire import Card, Offer
+from a2a.security import Security, security_of
 from a2a.settings import A2AAgentSettings
-from core.clock import Clock
-from core.doors import outbound
-from core.doors.strict_json import BadJson, check_json_bytes
 
 WELL_KNOWN = "/.well-known/agent-card.json"
-OLDER_WELL_KNOWN = "/.well-known/agent.json"  # until 0.2; some agents still serve a 1.0 card only there
-CARD_LIMIT = 1 << 20  # bytes; a card with hundreds of skills is far below
-CARD_TIMEOUT = 10.0  # seconds for each place; somebody may be waiting for an answer behind it
-LIFETIME = 3600.0  # seconds
-SECOND_LOOK = 30.0  # seconds between two looks that failed calls asked for
+OLDER_WELL_KNOWN = "/.well-known/agent.json"  # until 0.2; some agents still serve a newer card only there
+SPOKEN = ("JSONRPC/1.0", "HTTP+JSON/1.0", "JSONRPC/0.3", "HTTP+JSON/0.3")
 _SHOWN = 200  # characters of a name or a version
 _PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """The interface chosen from a card."""
+    """An interface that may be used."""
 
+    binding: str  # one of SPOKEN
     url: str
     tenant: str  # "" where the interface names none
     streaming: bool
-    protocol_version: str
+    protocol_version: str  # as the card writes it
+    security: Security
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +43,11 @@ class CardView:
 
     name: str
     version: str
-    endpoint: Endpoint
+    endpoint: Endpoint  # where new work goes
     card_url: str  # where the card was found
+    interfaces: tuple[Endpoint, ...]  # all that may be used: the configured ones by preference, then the others
+    warnings: tuple[str, ...]  # sentences for operators
+    fingerprint: str  # of what an operator agreed to: interfaces, authentication, skills
 
 
 def places(card: str) -> tuple[str, ...]:
@@ -66,36 +63,109 @@ def places(card: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def view(card: wire.Card, card_url: str, override: str | None) -> CardView:
-    """The card with the interface that is to be used; raises Unusable with the reason."""
-    interface = _interface(card)
-    url = override or urljoin(card_url, interface.url)
-    origin, wanted = origin_of(url), origin_of(card_url)
-    if override is None and (origin is None or origin != wanted):
-        raise failures.Unusable(
-            f"its card names an interface at {one_line(str(origin))}, another origin than the card's ({wanted}); "
-            "to trust it, set url"
+def view(card: Card, card_url: str, settings: A2AAgentSettings) -> CardView:
+    """The card with the interfaces that are to be used; raises Unusable with the reason."""
+    choice = _Choice(card, card_url, settings)
+    endpoints = choice.endpoints()
+    return CardView(
+        name=one_line(card.name),
+        version=one_line(card.version or ""),
+        endpoint=endpoints[0],
+        card_url=card_url.partition("?")[0],
+        interfaces=endpoints,
+        warnings=tuple(choice.warnings),
+        fingerprint=_fingerprint(card),
+    )
+
+
+class _Choice:
+    """Goes through what a card offers, once."""
+
+    def __init__(self, card: Card, card_url: str, settings: A2AAgentSettings) -> None:
+        self._card = card
+        self._card_url = card_url
+        self._settings = settings
+        self._security = security_of(card)
+        self._streaming = bool(card.capabilities and card.capabilities.streaming)
+        self.warnings: list[str] = []
+
+    def endpoints(self) -> tuple[Endpoint, ...]:
+        """At least one; raises Unusable."""
+        ranked = self._ranked()
+        replaced = self._url(ranked[0]) if self._settings.url is not None else None
+        found: list[Endpoint] = []
+        for offer in ranked:
+            refusal = "" if self._url(offer) == replaced else self._refusal(offer)
+            if refusal and not found and not self._settings.fallback:
+                raise failures.Unusable(refusal)
+            if refusal:
+                self.warnings.append(refusal)
+            else:
+                found.append(self._endpoint(offer, self._url(offer) == replaced))
+        if not found:
+            raise failures.Unusable("; ".join(self.warnings))
+        self.warnings += self._further_warnings(replaced)
+        return tuple(found)
+
+    def _ranked(self) -> list[Offer]:
+        """The first of each binding that is spoken; the configured ones by preference before the others."""
+        offers = self._card.offers()
+        spoken: dict[str, Offer] = {}
+        for offer in offers:
+            if offer.binding in SPOKEN:
+                spoken.setdefault(offer.binding, offer)
+        wanted = [spoken[name] for name in self._settings.interfaces if name in spoken]
+        if not wanted:
+            names = ", ".join(sorted({offer.binding for offer in offers})) or "none"
+            remark = "; gRPC is not spoken" if any(offer.binding.startswith("GRPC/") for offer in offers) else ""
+            raise failures.Unusable(
+                f"its card offers no interface that can be used (offered: {one_line(names)}; "
+                f"interfaces: {', '.join(self._settings.interfaces)}){remark}"
+            )
+        return wanted + [offer for offer in spoken.values() if offer not in wanted]
+
+    def _url(self, offer: Offer) -> str:
+        """Of what is no URL, the card's own words: they have no origin, and are refused for that."""
+        try:
+            return urljoin(self._card_url, offer.url)
+        except ValueError:
+            return offer.url
+
+    def _refusal(self, offer: Offer) -> str:
+        """Why the interface may not be used; "" where it may."""
+        origin, wanted = origin_of(self._url(offer)), origin_of(self._card_url)
+        if origin is not None and origin in {wanted, *map(origin_of, self._settings.allow_origins)}:
+            return ""
+        return (
+            f"its card names an interface ({offer.binding}) at {one_line(str(origin))}, another origin than the "
+            f"card's ({wanted}); to trust it, set url or list that origin in allow_origins"
         )
-    streaming = bool(card.capabilities and card.capabilities.streaming)
-    endpoint = Endpoint(url, interface.tenant or "", streaming, one_line(interface.protocol_version))
-    return CardView(one_line(card.name), one_line(card.version or ""), endpoint, card_url.partition("?")[0])
+
+    def _endpoint(self, offer: Offer, is_replaced: bool) -> Endpoint:
+        url = self._settings.url if is_replaced and self._settings.url is not None else self._url(offer)
+        version = one_line(offer.version)
+        return Endpoint(offer.binding, url, offer.tenant, self._streaming, version, self._security)
+
+    def _further_warnings(self, replaced: str | None) -> Iterator[str]:
+        if replaced is not None and replaced != self._settings.url:
+            what = "an internal address" if is_internal(replaced) else "another address"
+            yield f"its card names {what}, {one_line(replaced)}; {self._settings.url} (url) is used in its place"
+        known = self._settings.extensions
+        for uri in self._card.required_extensions():
+            if uri not in known:
+                yield f"it requires the extension {one_line(uri)}, which extensions does not list"
 
 
-def _interface(card: wire.Card) -> wire.Interface:
-    """The first JSON-RPC interface of protocol 1.x: the order of the card is the agent's preference (section 8.3)."""
-    offered = card.supported_interfaces or ()
-    json_rpc = [each for each in offered if each.protocol_binding.upper() == "JSONRPC"]
-    for interface in json_rpc:
-        if interface.protocol_version.partition(".")[0] == "1":
-            return interface
-    versions = [each.protocol_version for each in json_rpc]
-    if not offered and card.url is not None:  # the form of cards before 1.0
-        versions.append(card.protocol_version or "0.3")
-    if versions and all(version.startswith("0.") for version in versions):
-        newest = ".".join(max(versions).split(".")[:2])
-        raise failures.Unusable(f"speaks only protocol {one_line(newest)}, which this version does not speak yet")
-    names = ", ".join(sorted({f"{each.protocol_binding} {each.protocol_version}" for each in offered})) or "none"
-    raise failures.Unusable(f"its card offers no JSON-RPC interface of protocol 1.x (offered: {one_line(names)})")
+def is_internal(url: str) -> bool:
+    """Whether the host is one that only its own network can reach: a private address, or a name without a dot."""
+    try:
+        host = urlsplit(url).hostname or ""
+    except ValueError:
+        return False
+    try:
+        return not ip_address(host).is_global
+    except ValueError:
+        return "." not in host.rstrip(".") or host.rstrip(".").endswith((".local", ".internal", ".localhost"))
 
 
 def origin_of(url: str) -> str | None:
@@ -112,130 +182,11 @@ def one_line(text: str) -> str:
     return "".join(character if character.isprintable() else " " for character in text[:_SHOWN]).strip()
 
 
-class CardReader:
-    """Looks for the card in its places, once."""
-
-    def __init__(self, settings: A2AAgentSettings, client: outbound.GuardedClient, source: CredentialSource) -> None:
-        self._settings = settings
-        self._client = client
-        self._source = source
-        self._policy = outbound.OutboundPolicy(allow_private=settings.allow_private_network, body_limit=CARD_LIMIT)
-        self._timeouts = outbound.Timeouts(whole=min(CARD_TIMEOUT, settings.read_timeout))
-
-    async def read(self) -> CardView:
-        """Raises CallFailed; the message says every place that was tried and how it failed."""
-        tried: list[tuple[str, failures.CallFailed]] = []
-        for place in places(self._settings.card):
-            try:
-                answer = await self._get(place)
-            except outbound.OutboundError as error:
-                tried.append((place, failures.of_outbound(error)))
-                break  # the same would happen at the other places of this host
-            try:
-                card = await self._card_in(answer)
-            except failures.CallFailed as failure:
-                tried.append((place, failure))
-                continue
-            return view(card, place, self._settings.url)
-        raise _not_found(tried)
-
-    async def _get(self, place: str) -> outbound.Answer:
-        """Cards are public by rule (section 8.2), so the credential goes along only where it is asked for.
-
-        It is meant for the agent: with an interface set to another origin, the card's host never sees it.
-        """
-        answer = await self._request(place, {})
-        own = self._settings.url is None or origin_of(self._settings.url) == origin_of(place)
-        if answer.status != 401 or not own:
-            return answer
-        credential = await self._source.current()
-        return await self._request(credential.url(place), credential.headers) if credential.secret else answer
-
-    async def _request(self, url: str, headers: Mapping[str, str]) -> outbound.Answer:
-        return await self._client.request(
-            "GET",
-            url,
-            policy=self._policy,
-            headers={"Accept": "application/json", "A2A-Version": wire.PROTOCOL_VERSION, **headers},
-            timeouts=self._timeouts,
-        )
-
-    async def _card_in(self, answer: outbound.Answer) -> wire.Card:
-        sample = failures.sample_of(answer.body, (await self._source.current()).secret)
-        if answer.status != 200:
-            raise failures.of_status(answer.status, answer.headers, sample)
-        try:
-            check_json_bytes(answer.body)
-            return wire.Card.model_validate_json(answer.body)
-        except (BadJson, ValidationError):
-            raise failures.HttpRefused("holds no agent card", status=200, sample=sample) from None
-
-
-def _not_found(tried: list[tuple[str, failures.CallFailed]]) -> failures.CallFailed:
-    """One failure for all places: a definite one where any was definite, else one that time may heal."""
-    said = "; ".join(f"{place.partition('?')[0]} {failure}" for place, failure in tried)
-    sample = next((failure.sample for _, failure in tried if failure.sample), "")
-    message = f"no agent card found: {said}"
-    for kind in (failures.Unusable, failures.Unauthorised):
-        if any(isinstance(failure, kind) for _, failure in tried):
-            return kind(message, sample=sample)
-    pause = next((failure.retry_after for _, failure in tried if isinstance(failure, failures.NotTaken)), None)
-    return failures.NotTaken(message, retry_after=pause, sample=sample)
-
-
-class CardKeeper:
-    """The card as it is known; shared by all calls to one agent."""
-
-    def __init__(self, reader: CardReader, clock: Clock) -> None:
-        self._reader = reader
-        self._clock = clock
-        self._lock = asyncio.Lock()
-        self._view: CardView | None = None
-        self._looked = 0.0  # monotonic time of the last look
-        self._looks = 0  # that came to an end
-        self._failure: failures.CallFailed = failures.NotTaken("its card was never read")  # of the last that failed
-
-    async def endpoint(self) -> Endpoint:
-        """Raises CallFailed where no card was ever had; those who waited for a look that failed do not look again."""
-        if self._view is not None and (self._lock.locked() or self._age() < LIFETIME):
-            return self._view.endpoint
-        seen = self._looks
-        async with self._lock:
-            if self._looks == seen:
-                with suppress(failures.CallFailed):
-                    await self._look()
-            if self._view is None:
-                raise self._failure.with_traceback(None)
-            return self._view.endpoint
-
-    async def has_another_than(self, used: Endpoint) -> bool:
-        """After a refusal that a changed card would explain: whether there is something new to try."""
-        async with self._lock:
-            if self._view is not None and self._view.endpoint == used and self._age() >= SECOND_LOOK:
-                with suppress(failures.CallFailed):
-                    await self._look()
-            return self._view is not None and self._view.endpoint != used
-
-    async def look(self) -> CardView:
-        """The card as it is at this moment; raises CallFailed."""
-        async with self._lock:
-            return await self._look()
-
-    def _age(self) -> float:
-        return self._clock.monotonic() - self._looked
-
-    async def _look(self) -> CardView:
-        """A look that is cancelled was none: whoever waits takes its place."""
-        try:
-            view = await self._reader.read()
-        except failures.CallFailed as failure:
-            self._failure = failure
-            self._count()
-            raise
-        self._view = view
-        self._count()
-        return view
-
-    def _count(self) -> None:
-        self._looks += 1
-        self._looked = self._clock.monotonic()
+def _fingerprint(card: Card) -> str:
+    agreed = {
+        "interfaces": [[offer.binding, offer.url, offer.tenant] for offer in card.offers()],
+        "schemes": card.security_schemes,
+        "asked": card.security_requirements or card.security,
+        "skills": card.skills,
+    }
+    return hashlib.sha256(json.dumps(agreed, sort_keys=True).encode()).hexdigest()

@@ -1,23 +1,28 @@
-"""A remote A2A agent as an `Agent`: JSON-RPC, protocol 1.0.
+"""A remote A2A agent as an `Agent`.
 
-Each verb is one call, read by translate.py, with the failures it can end in (failures.py). Nothing is repeated here but
-one thing: a call that a changed card explains is made once more after the card was read anew, because such a refusal
-comes before any work. Who waits, retries, polls and remembers is the tracker.
+Each verb is one call, read by translate.py, with the failures it can end in (failures.py). Over which interface it
+goes, and whether it is made once more over another, is for interfaces.py to say; that happens only after a refusal
+that comes before any work. Who waits, retries, polls and remembers is the tracker.
 """
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from functools import partial
 from typing import Any, TypeVar
 
-from a2a import failures, translate, wire
-from a2a.card import CardKeeper, CardReader, CardView, Endpoint
-from a2a.credentials import CredentialSource, fixed
-from a2a.rpc import Call, RpcClient
+from a2a import bindings, failures, translate, wire
+from a2a.calls import Call, Calls
+from a2a.card import CardView, Endpoint
+from a2a.card_keeping import CardKeeper, CardReader
+from a2a.credentials import Credentials, configured
+from a2a.interfaces import Interfaces
 from a2a.settings import A2AAgentSettings
-from core.agent import Ask, Snapshot, TaskEvent, TaskRef
+from a2a.wire import Verb
+from core.agent import Ask, Reply, Snapshot, TaskEvent, TaskRef
 from core.clock import Clock, SystemClock
 from core.doors.outbound import GuardedClient
 from core.errors import Declined
+from core.telemetry import Silent, Telemetry
 
 R = TypeVar("R", bound=wire.Wire)
 T = TypeVar("T")
@@ -26,13 +31,12 @@ LIST_PAGES = 5  # of LIST_PAGE tasks, newest first: what was sent a moment ago i
 LIST_PAGE = 100  # the most that one page may hold (section 3.1.4)
 LIST_HISTORY = 20  # messages of each listed task; the one looked for is among its latest
 
-# HTTP answers that a moved agent gives.
-_MOVED = frozenset({301, 302, 307, 308, 404, 405, 410, 421})
 
-
-def make(name: str, settings: A2AAgentSettings, client: GuardedClient) -> "RemoteAgent":
+def make(
+    name: str, settings: A2AAgentSettings, client: GuardedClient, *, telemetry: Telemetry | None = None
+) -> "RemoteAgent":
     """The agent of a table `[agents.NAME]` with kind "a2a"; does no I/O."""
-    return RemoteAgent(name, settings, client, fixed(settings.auth))
+    return RemoteAgent(name, settings, client, configured(settings.auth), telemetry=telemetry)
 
 
 class RemoteAgent:
@@ -43,14 +47,18 @@ class RemoteAgent:
         name: str,
         settings: A2AAgentSettings,
         client: GuardedClient,
-        source: CredentialSource,
+        credentials: Credentials,
         *,
         clock: Clock | None = None,
+        telemetry: Telemetry | None = None,
     ) -> None:
         self._name = name
         self._settings = settings
-        self._cards = CardKeeper(CardReader(settings, client, source), clock or SystemClock())
-        self._rpc = RpcClient(settings, client, source)
+        self._telemetry = telemetry or Silent()
+        clock = clock or SystemClock()
+        self._cards = CardKeeper(CardReader(settings, client, credentials), clock)
+        self._interfaces = Interfaces(settings, self._cards, clock, self._fell_back)
+        self._calls = Calls(settings, client, credentials)
 
     def __repr__(self) -> str:
         return f"RemoteAgent({self._name!r})"
@@ -69,28 +77,36 @@ class RemoteAgent:
             raise failures.of_send(failure, self._name, continuing=ask.task_id is not None) from failure
 
     async def _said(self, ask: Ask) -> AsyncGenerator[TaskEvent, None]:
-        for is_last in (False, True):
-            endpoint = await self._cards.endpoint()
-            if not self._can_stream(endpoint):
-                yield await self._call(self._question(ask, streaming=False))
-                return
+        route = await self._interfaces.route(ask.task_id)
+        while True:
+            streaming = route.endpoint.streaming and self._calls.has_free_stream
+            question = self._question(ask, streaming=streaming)
             try:
-                async with aclosing(self._rpc.stream(endpoint, self._question(ask, streaming=True))) as events:
+                if not streaming:
+                    said = await self._calls.call(route.endpoint, question)
+                    self._pin(said, route.endpoint)
+                    yield said
+                    return
+                async with aclosing(self._calls.stream(route.endpoint, question)) as events:
                     async for event in events:
+                        self._pin(event, route.endpoint)
                         yield event
                 return
             except failures.CallFailed as failure:
-                if is_last or not await self._is_explained(failure, wire.SEND_STREAMING, endpoint):
-                    raise
+                await route.after(failure, question.verb)
 
-    def _can_stream(self, endpoint: Endpoint) -> bool:
-        return endpoint.streaming and self._rpc.has_free_stream
+    def _pin(self, event: TaskEvent, endpoint: Endpoint) -> None:
+        if not isinstance(event, Reply):
+            self._interfaces.pin(event.task_id, endpoint)
+
+    def _fell_back(self, preferred: str, used: str, failure: failures.CallFailed) -> None:
+        self._telemetry.event("agent.fallback", agent=self._name, preferred=preferred, used=used, error=str(failure))
 
     def _question(self, ask: Ask, *, streaming: bool) -> Call[wire.StreamResponse, TaskEvent]:
         return Call(
-            method=wire.SEND_STREAMING if streaming else wire.SEND,
+            verb=Verb.SEND_STREAMING if streaming else Verb.SEND,
             params=translate.send_params(ask, streaming=streaming),
-            form=wire.EventAnswer,
+            form=bindings.EVENT,
             read=translate.EventReader(
                 context_id=ask.context_id or "", task_id=ask.task_id or "", message_id=ask.message_id
             ),
@@ -99,39 +115,53 @@ class RemoteAgent:
 
     async def subscribe(self, task: TaskRef) -> AsyncGenerator[TaskEvent, None]:
         """As the port says; Declined, without a request, where the card offers no streaming."""
-        read = translate.EventReader(context_id=task.context_id, task_id=task.task_id)
         try:
-            endpoint = await self._cards.endpoint()
-            if not endpoint.streaming:
-                raise Declined(f"agent {self._name} offers no streaming", code=wire.UNSUPPORTED_OPERATION)
-            call = Call(
-                wire.SUBSCRIBE, {"id": task.task_id}, wire.EventAnswer, read, seconds=self._settings.read_timeout
-            )
-            async with aclosing(self._rpc.stream(endpoint, call)) as events:
+            async with aclosing(self._joined(task)) as events:
                 async for event in events:
                     yield event
         except failures.CallFailed as failure:
             raise failures.of_subscribe(failure, self._name) from failure
 
+    async def _joined(self, task: TaskRef) -> AsyncGenerator[TaskEvent, None]:
+        read = translate.EventReader(context_id=task.context_id, task_id=task.task_id)
+        call = Call(Verb.SUBSCRIBE, {"id": task.task_id}, bindings.EVENT, read, seconds=self._settings.read_timeout)
+        route = await self._interfaces.route(task.task_id)
+        while True:
+            endpoint = route.endpoint
+            if not endpoint.streaming:
+                raise Declined(f"agent {self._name} offers no streaming", code=wire.UNSUPPORTED_OPERATION)
+            whole = partial(self._calls.call, endpoint, self._look(task))
+            try:
+                async with aclosing(self._calls.stream(endpoint, call, whole=whole)) as events:
+                    async for event in events:
+                        self._interfaces.pin(task.task_id, endpoint)
+                        yield event
+                return
+            except failures.CallFailed as failure:
+                await route.after(failure, Verb.SUBSCRIBE)
+
     async def get(self, task: TaskRef) -> Snapshot:
         """Without history: the question of an interrupted task stands in its status (section 3.1.3)."""
         try:
-            return await self._call(self._about(task, wire.GET, historyLength=0))
+            return await self._call(self._look(task), task.task_id)
         except failures.CallFailed as failure:
             raise failures.of_get(failure, self._name) from failure
 
     async def cancel(self, task: TaskRef) -> Snapshot | None:
         try:
-            return await self._call(self._about(task, wire.CANCEL))
+            return await self._call(self._about(task, Verb.CANCEL), task.task_id)
         except failures.CallFailed as failure:
             raise failures.of_cancel(failure, self._name) from failure
 
-    def _about(self, task: TaskRef, method: str, **more: Any) -> Call[wire.Task, Snapshot]:
+    def _look(self, task: TaskRef) -> Call[wire.Task, Snapshot]:
+        return self._about(task, Verb.GET, historyLength=0)
+
+    def _about(self, task: TaskRef, verb: Verb, **more: Any) -> Call[wire.Task, Snapshot]:
         def read(answer: wire.Task) -> Snapshot:
             return translate.snapshot(answer, context_id=task.context_id)
 
         params = {"id": task.task_id, **more}
-        return Call(method, params, wire.TaskAnswer, read, seconds=self._settings.read_timeout)
+        return Call(verb, params, bindings.TASK, read, seconds=self._settings.read_timeout)
 
     async def find(self, context_id: str | None, message_id: str) -> Snapshot | None:
         """As the port says; a listing that cannot prove the message's absence counts as none: Declined.
@@ -159,37 +189,29 @@ class RemoteAgent:
             return translate.page(tasks, message_id=message_id, context_id=context_id, history=LIST_HISTORY)
 
         try:
-            return await self._call(Call(wire.LIST, params, wire.ListAnswer, read, seconds=self._settings.read_timeout))
+            return await self._call(Call(Verb.LIST, params, bindings.LIST, read, seconds=self._settings.read_timeout))
         except failures.CallFailed as failure:
             raise failures.of_find(failure, self._name) from failure
+
+    def binding_of(self, task_id: str) -> str:
+        """The interface that the task lives on, `JSONRPC/1.0`; "" where it is not remembered."""
+        return self._interfaces.pinned(task_id) or ""
 
     async def discover(self) -> CardView:
         """The card as it is now, for people; raises Declined (NotAuthorised), Unreachable."""
         try:
-            return await self._cards.look()
+            return self._interfaces.shown(await self._cards.look())
         except failures.CallFailed as failure:
             raise failures.of_discovery(failure, self._name) from failure
 
-    async def _call(self, call: Call[R, T]) -> T:
-        endpoint = await self._cards.endpoint()
-        try:
-            return await self._rpc.call(endpoint, call)
-        except failures.CallFailed as failure:
-            if not await self._is_explained(failure, call.method, endpoint):
-                raise
-        return await self._rpc.call(await self._cards.endpoint(), call)
-
-    async def _is_explained(self, failure: failures.CallFailed, method: str, used: Endpoint) -> bool:
-        """Whether the card, read anew, names another endpoint than the one that refused."""
-        return _doubts_card(failure, method) and await self._cards.has_another_than(used)
-
-
-def _doubts_card(failure: failures.CallFailed, method: str) -> bool:
-    """Whether the card may have changed: listing, cancelling and subscribing may be missing from a good agent."""
-    if isinstance(failure, failures.HttpRefused):
-        return failure.status in _MOVED
-    if not isinstance(failure, failures.RpcFailed):
-        return False
-    switched_off = method == wire.SEND_STREAMING and failure.code == wire.UNSUPPORTED_OPERATION
-    missing = method in (wire.SEND, wire.SEND_STREAMING, wire.GET) and failure.code == wire.METHOD_NOT_FOUND
-    return failure.code == wire.VERSION_NOT_SUPPORTED or switched_off or missing
+    async def _call(self, call: Call[R, T], task_id: str | None = None) -> T:
+        route = await self._interfaces.route(task_id)
+        while True:
+            try:
+                said = await self._calls.call(route.endpoint, call)
+            except failures.CallFailed as failure:
+                await route.after(failure, call.verb)
+                continue
+            if task_id is not None:
+                self._interfaces.pin(task_id, route.endpoint)
+            return said

@@ -5,7 +5,8 @@ done twice, than for a read, which may be repeated freely. So the calls raise th
 for each verb turns them into the errors of the Agent port.
 
 CallFailed
-├── NotTaken          certainly never reached the agent's work (no connection, 429, 503 with Retry-After, no free slot)
+├── NotTaken          certainly never reached the agent's work (429, 503 with Retry-After, no free slot)
+│   └── NoConnection  nobody was there to take it
 ├── Unusable          no request can be made as configured: our policy, or a card without an interface for us
 ├── MaybeTaken        bytes may have left and no usable answer came back
 ├── Broken            a stream that had begun did not come to a clean end
@@ -38,6 +39,10 @@ class NotTaken(CallFailed):
     def __init__(self, message: str, *, retry_after: float | None = None, sample: str = "") -> None:
         super().__init__(message, sample=sample)
         self.retry_after = retry_after  # seconds
+
+
+class NoConnection(NotTaken):
+    pass
 
 
 class Unusable(CallFailed):
@@ -74,12 +79,12 @@ def of_outbound(error: outbound.OutboundError) -> CallFailed:
         remedy = "; allow_private_network = true permits loopback and private ranges" if blocked else ""
         return Unusable(f"the gateway's own rules forbid the request to {error}{remedy}")
     if isinstance(error, outbound.NotSent):
-        return NotTaken(f"no connection to {error}")
+        return NoConnection(f"no connection to {error}")
     return MaybeTaken(f"no whole answer from {error}")
 
 
 def of_status(status: int, headers: Mapping[str, str], sample: str) -> CallFailed:
-    """What an HTTP answer means that holds no JSON-RPC error."""
+    """What an HTTP answer means that holds no error by the protocol."""
     said = f"answered HTTP {status}"
     if status in (401, 403):
         return Unauthorised(f"{said}: the credentials were refused", sample=sample)
@@ -94,8 +99,13 @@ def of_status(status: int, headers: Mapping[str, str], sample: str) -> CallFaile
 
 
 def of_rpc(error: wire.RpcError, status: int, headers: Mapping[str, str], sample: str) -> CallFailed:
-    """By code and reason (section 5.4); the HTTP status decides only beside a code that the protocol does not know."""
+    """By code and reason (section 5.4); the HTTP status decides only beside a code that the protocol does not know.
+
+    In HTTP+JSON such a code is itself a status, in a stream whose own status was 200 (section 11.6).
+    """
     code = error.meant_code()
+    if code not in wire.CODES and 100 <= code < 600:
+        return of_status(code, headers, sample)
     if code not in wire.CODES and status >= 300:
         return of_status(status, headers, sample)
     return RpcFailed(f"answered error {code}", code=code, sample=sample)

@@ -15,7 +15,20 @@ Bytes = Annotated[int, Field(ge=1024, le=256 << 20)]
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")  # RFC 9110, 5.6.2; cookie names are the same
 _QUERY_NAME = re.compile(r"[0-9A-Za-z._~-]{1,100}")  # RFC 3986, 2.3: what needs no escaping
 # What the client itself sets; a key there would break the request or be overwritten.
-_OWN_HEADERS = frozenset({"a2a-version", "accept", "content-type", "content-length", "cookie", "host"})
+_OWN_HEADERS = frozenset(
+    {
+        "a2a-extensions",
+        "a2a-version",
+        "accept",
+        "content-type",
+        "content-length",
+        "cookie",
+        "host",
+        "x-a2a-extensions",
+    }
+)
+_URL = r"https?://[^/?#@\s]+([/?][^#\s]*)?"
+_EXTENSION = r"[!-+\--~]{1,500}"  # a URI, in a header's list that commas divide
 
 
 class _Settings(BaseModel):
@@ -54,7 +67,13 @@ class ApiKeyAuth(_Settings):
         return self
 
 
-Auth = Annotated[BearerAuth | ApiKeyAuth, Field(discriminator="kind")]
+class SeveralAuth(_Settings):
+    kind: Literal["several"]
+    of: tuple[Annotated[BearerAuth | ApiKeyAuth, Field(discriminator="kind")], ...] = Field(min_length=1, max_length=10)
+
+
+Auth = Annotated[BearerAuth | ApiKeyAuth | SeveralAuth, Field(discriminator="kind")]
+InterfaceName = Literal["JSONRPC/1.0", "HTTP+JSON/1.0", "JSONRPC/0.3", "HTTP+JSON/0.3"]
 
 
 class A2AAgentSettings(_Settings):
@@ -62,7 +81,11 @@ class A2AAgentSettings(_Settings):
 
     kind: Literal["a2a"] = "a2a"
     card: str = Field(max_length=2048)  # the card's URL, or the address under which its well-known path is looked for
-    url: str | None = Field(None, max_length=2048)  # used instead of the interface URL that the card names
+    interfaces: tuple[InterfaceName, ...] = ("JSONRPC/1.0", "HTTP+JSON/1.0", "JSONRPC/0.3", "HTTP+JSON/0.3")
+    fallback: bool = False  # new work goes over the next interface while the preferred one does not serve
+    url: str | None = Field(None, max_length=2048)  # used instead of the URL that the card names for the preferred one
+    allow_origins: tuple[str, ...] = ()  # besides the card's own, at which its interfaces may be
+    extensions: tuple[Annotated[str, Field(pattern=f"^{_EXTENSION}$")], ...] = Field((), max_length=20)  # asked for
     auth: Auth | None = None
     allow_private_network: bool = False  # loopback and private ranges need this per agent
     resubmit: Literal["never", "same_message_id"] = "never"  # after a send whose outcome is unknown
@@ -78,6 +101,21 @@ class A2AAgentSettings(_Settings):
     @field_validator("card", "url")
     @classmethod
     def _is_http(cls, value: str | None) -> str | None:
-        if value is not None and not re.fullmatch(r"https?://[^/?#@\s]+([/?][^#\s]*)?", value):
+        if value is not None and not re.fullmatch(_URL, value):
             raise ValueError("must be an http:// or https:// URL without user, fragment and spaces")
+        return value
+
+    @field_validator("interfaces")
+    @classmethod
+    def _are_told_apart(cls, value: tuple[InterfaceName, ...]) -> tuple[InterfaceName, ...]:
+        if not value or len(set(value)) < len(value):
+            raise ValueError("must name at least one interface, and each once")
+        return value
+
+    @field_validator("allow_origins")
+    @classmethod
+    def _are_origins(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for origin in value:
+            if not re.fullmatch(r"https?://[^/?#@\s]+", origin):
+                raise ValueError("must be origins: http:// or https://, a host, and a port if it is not the usual one")
         return value

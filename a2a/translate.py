@@ -1,4 +1,4 @@
-"""From the words of A2A to ours and back: the only place that knows both.
+"""From the words of A2A 1.0 to ours and back: the only place that knows both.
 
 Pure functions. What an agent says is taken leniently where that is safe (a missing contextId is the one we know, an
 unreadable timestamp is none, an unknown kind of part is left out) and refused where a guess could do harm: a state
@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from a2a import wire
+from a2a.wire import OffProtocol
 from core.agent import Artifact, ArtifactUpdate, Ask, Reply, Snapshot, StatusUpdate, TaskEvent, TaskState
 from core.clock import Instant
 from core.parts import Data, File, Part, Text
@@ -28,10 +29,6 @@ STATES = {
     "TASK_STATE_CANCELED": TaskState.CANCELED,
     "TASK_STATE_REJECTED": TaskState.REJECTED,
 }
-
-
-class OffProtocol(ValueError):
-    """The agent's answer is JSON of the right shape that the protocol does not allow."""
 
 
 def send_params(ask: Ask, *, streaming: bool) -> dict[str, Any]:

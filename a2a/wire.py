@@ -2,25 +2,31 @@
 
 The models parse, they do not judge: unknown members are ignored, null counts as absent, and what a member means is
 translate.py's business. Requests need no models, they are plain dicts. Section numbers are those of the A2A 1.0
-specification (tag v1.0.1); JSON is ProtoJSON, thus camelCase.
+specification (tag v1.0.1); JSON is ProtoJSON, thus camelCase. The spelling of 0.3 is that of wire_03.py.
 """
 
+from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
 PROTOCOL_VERSION = "1.0"  # what travels as A2A-Version (section 3.6)
 
-# Methods, section 9.4.
-SEND = "SendMessage"
-SEND_STREAMING = "SendStreamingMessage"
-GET = "GetTask"
-LIST = "ListTasks"
-CANCEL = "CancelTask"
-SUBSCRIBE = "SubscribeToTask"
+
+class Verb(StrEnum):
+    """What an agent can be asked, by the methods' names of JSON-RPC (section 9.4)."""
+
+    SEND = "SendMessage"
+    SEND_STREAMING = "SendStreamingMessage"
+    GET = "GetTask"
+    LIST = "ListTasks"
+    CANCEL = "CancelTask"
+    SUBSCRIBE = "SubscribeToTask"
+
 
 # JSON-RPC and A2A error codes, sections 5.4 and 9.5.
 METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
 TASK_NOT_FOUND = -32001
 TASK_NOT_CANCELABLE = -32002
@@ -40,10 +46,14 @@ CODE_OF_REASON = {
     "EXTENSION_SUPPORT_REQUIRED": -32008,
     "VERSION_NOT_SUPPORTED": VERSION_NOT_SUPPORTED,
     "METHOD_NOT_FOUND": METHOD_NOT_FOUND,
-    "INVALID_PARAMS": -32602,
+    "INVALID_PARAMS": INVALID_PARAMS,
     "INVALID_REQUEST": -32600,
 }
 CODES = frozenset(CODE_OF_REASON.values()) | {INTERNAL_ERROR, -32700}
+
+
+class OffProtocol(ValueError):
+    """The agent's answer is JSON of the right shape that the protocol does not allow."""
 
 
 class Wire(BaseModel):
@@ -145,29 +155,7 @@ class Answer(Wire, Generic[R]):
     error: RpcError | None = None
 
 
-class Interface(Wire):
-    url: str
-    protocol_binding: str = Field(alias="protocolBinding")
-    protocol_version: str = Field(alias="protocolVersion")
-    tenant: str | None = None
+class ErrorBody(Wire):
+    """What HTTP+JSON answers instead of the thing asked for (section 11.6)."""
 
-
-class Capabilities(Wire):
-    streaming: bool | None = None
-
-
-class Card(Wire):
-    """Name and version are shown to operators; description and skills are not even read: nothing here obeys a card."""
-
-    name: str
-    version: str | None = None
-    capabilities: Capabilities | None = None
-    supported_interfaces: tuple[Interface, ...] | None = Field(None, alias="supportedInterfaces")
-    # Of 0.3 cards, to say clearly what is wrong with them.
-    protocol_version: str | None = Field(None, alias="protocolVersion")
-    url: str | None = None
-
-
-EventAnswer = Answer[StreamResponse]
-TaskAnswer = Answer[Task]
-ListAnswer = Answer[TaskList]
+    error: RpcError

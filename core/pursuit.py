@@ -176,13 +176,13 @@ class Pursuit:
                 await self._pause(self._helm.patience.retry(attempt, random.random(), error.retry_after))
             except (TaskEnded, TaskUnknown) as error:
                 if ask.task_id is None:
-                    return await self._fail(error, "declined", reason=str(error))
+                    return await self._fail(error, "declined")
                 # A finished task is never continued: a new one, in the same context.
                 ask, maybe_there, self._assembly = replace(ask, task_id=None), False, Assembly()
             except NotAuthorised as error:
                 return await self._fail(error, "not_authorised")
             except Declined as error:
-                return await self._fail(error, "declined", reason=str(error))
+                return await self._fail(error, "declined")
             except (OutcomeUnknown, Unreachable) as error:
                 if self._submitted or not await self._look(error):
                     return None  # taken, and cut: follow; or nobody can tell, and the turn has ended
@@ -390,11 +390,11 @@ class Pursuit:
 
     # ------------------------------------------------------------------ ends
 
-    async def _fail(self, error: AgentError, name: str, **values: str) -> None:
+    async def _fail(self, error: AgentError, name: str) -> None:
         await self._commit(
             submission=SubmissionState.REJECTED,
             records=(record_of_error(error),),
-            pieces=(notice(name, self.turn.language, **values),),
+            pieces=(notice(name, self.turn.language, reason=str(error)),),
             end=TurnEnd(TurnState.FAILED, reason=str(error)),
         )
 

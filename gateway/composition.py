@@ -130,7 +130,10 @@ class Line:
         from a2a.client import make  # imported only where a remote agent is configured
 
         settings: Any = entry.settings
-        return Delegate(make(entry.name, settings, self.host.client), resubmits=settings.resubmit == "same_message_id")
+        return Delegate(
+            make(entry.name, settings, self.host.client, telemetry=self._telemetry),
+            resubmits=settings.resubmit == "same_message_id",
+        )
 
 
 STAGGER = 0.05  # seconds between two waiting tasks that are taken up after a start: agents get twenty a second

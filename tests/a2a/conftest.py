@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from a2a import A2AAgentSettings, RemoteAgent
-from a2a.credentials import CredentialSource, fixed
+from a2a.credentials import Credentials, CredentialSource, configured
 from core.doors.outbound import GuardedClient
 
 
@@ -24,6 +24,16 @@ class ManualClock:
         return self.seconds
 
 
+class Told:
+    """Keeps the events that an operator would see."""
+
+    def __init__(self) -> None:
+        self.events: list[tuple[str, dict[str, object]]] = []
+
+    def event(self, name: str, /, **fields: object) -> None:
+        self.events.append((name, fields))
+
+
 Connect = Callable[..., RemoteAgent]
 
 
@@ -33,17 +43,23 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
+def telemetry() -> Told:
+    return Told()
+
+
+@pytest.fixture
 async def client() -> AsyncIterator[GuardedClient]:
     async with GuardedClient() as guarded:
         yield guarded
 
 
 @pytest.fixture
-def connect(client: GuardedClient, clock: ManualClock) -> Connect:
+def connect(client: GuardedClient, clock: ManualClock, telemetry: Told) -> Connect:
     """A remote agent for a card's URL; loopback is allowed unless the test says otherwise."""
 
     def remote(card: str, *, source: CredentialSource | None = None, **settings: Any) -> RemoteAgent:
         known = A2AAgentSettings.model_validate({"card": card, "allow_private_network": True, **settings})
-        return RemoteAgent("desk", known, client, source or fixed(known.auth), clock=clock)
+        credentials = configured(known.auth) if source is None else Credentials((source,))
+        return RemoteAgent("desk", known, client, credentials, clock=clock, telemetry=telemetry)
 
     return remote

@@ -5,14 +5,16 @@ from typing import Any
 
 import pytest
 
-from a2a import failures, wire
-from a2a.card import SECOND_LOOK, CardView, places, view
+from a2a import A2AAgentSettings, failures
+from a2a.card import SPOKEN, CardView, places, view
+from a2a.card_keeping import SECOND_LOOK
+from a2a.card_wire import Card
 from core.agent import Snapshot
 from core.errors import Declined, NotAccepted, NotAuthorised, Unreachable
 from tests.a2a.asking import ask, failure, heard, ref_of
 from tests.a2a.conftest import Connect, ManualClock
 from tests.fakes.agent import ScriptedAgent
-from tests.fakes.agent_card import OLD_WELL_KNOWN, WELL_KNOWN, ApiKeyAuth, BearerAuth
+from tests.fakes.agent_card import OLD_WELL_KNOWN, WELL_KNOWN
 from tests.fakes.agent_rpc import html_page, redirect, rpc_error
 from tests.fakes.scripting import cut_before, delay, http_status
 
@@ -23,9 +25,9 @@ def interface(url: str, version: str = "1.0", binding: str = "JSONRPC", **more: 
     return {"url": url, "protocolBinding": binding, "protocolVersion": version, **more}
 
 
-def viewed(*interfaces: dict[str, str], override: str | None = None, **card: Any) -> CardView:
-    parsed = wire.Card.model_validate({"name": "desk", "supportedInterfaces": list(interfaces), **card})
-    return view(parsed, CARD, override)
+def viewed(*interfaces: dict[str, str], settings: dict[str, Any] | None = None, **card: Any) -> CardView:
+    parsed = Card.model_validate({"name": "desk", "supportedInterfaces": list(interfaces), **card})
+    return view(parsed, CARD, A2AAgentSettings.model_validate({"card": CARD, **(settings or {})}))
 
 
 def test_an_explicit_card_url_is_the_only_place() -> None:
@@ -63,24 +65,6 @@ def test_the_first_json_rpc_interface_of_protocol_1_is_used() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "card",
-    [
-        {"supportedInterfaces": None, "url": "https://agents.example.com/", "protocolVersion": "0.3.0"},
-        {"supportedInterfaces": [interface("https://agents.example.com/rpc", "0.3")]},
-    ],
-    ids=["a card of the old form", "a new card with an old interface"],
-)
-def test_an_agent_of_protocol_0_3_alone_is_refused_in_clear_words(card: dict[str, Any]) -> None:
-    with pytest.raises(failures.Unusable, match=r"speaks only protocol 0\.3, which this version does not speak yet"):
-        viewed(**card)
-
-
-def test_a_card_without_json_rpc_says_what_it_offers() -> None:
-    with pytest.raises(failures.Unusable, match=r"no JSON-RPC interface of protocol 1\.x \(offered: GRPC 1\.0\)"):
-        viewed(interface("https://agents.example.com/", binding="GRPC"))
-
-
 @pytest.mark.case("T32")
 @pytest.mark.parametrize(
     "url",
@@ -102,8 +86,150 @@ def test_an_interface_at_another_origin_is_refused(url: str) -> None:
         viewed(interface(url))
 
 
+RPC, REST = "https://agents.example.com/rpc", "https://agents.example.com/rest"
+
+
+def bindings_of(found: CardView) -> list[tuple[str, str]]:
+    return [(each.binding, each.url) for each in found.interfaces]
+
+
+def test_the_configured_preference_decides_and_not_the_cards_order() -> None:
+    offered = (
+        interface(REST, "0.3", "HTTP+JSON"),
+        interface(RPC, "0.3"),
+        interface(REST, "1.0", "HTTP+JSON"),
+        interface(RPC, "1.0"),
+    )
+    assert [name for name, _ in bindings_of(viewed(*offered))] == list(SPOKEN)
+    chosen = viewed(*offered, settings={"interfaces": ["HTTP+JSON/0.3", "JSONRPC/1.0"]})
+    assert [name for name, _ in bindings_of(chosen)][:2] == ["HTTP+JSON/0.3", "JSONRPC/1.0"]
+    assert chosen.endpoint == chosen.interfaces[0]
+
+
+def test_a_card_of_0_3_names_its_interfaces_in_its_own_way() -> None:
+    found = viewed(
+        supportedInterfaces=None,
+        url=RPC,
+        preferredTransport="JSONRPC",
+        additionalInterfaces=[{"url": RPC, "transport": "JSONRPC"}, {"url": REST, "transport": "HTTP+JSON"}],
+        protocolVersion="0.3.0",
+    )
+    assert bindings_of(found) == [("JSONRPC/0.3", RPC), ("HTTP+JSON/0.3", REST)]
+    assert found.endpoint.protocol_version == "0.3.0"
+    assert bindings_of(viewed(supportedInterfaces=None, url=RPC)) == [("JSONRPC/0.3", RPC)]
+
+
+def test_a_hybrid_card_is_both() -> None:
+    found = viewed(interface(REST, "1.0", "HTTP+JSON"), url=RPC, preferredTransport="JSONRPC", protocolVersion="0.3.0")
+    assert bindings_of(found) == [("HTTP+JSON/1.0", REST), ("JSONRPC/0.3", RPC)]
+
+
+def test_a_stray_url_in_a_new_card_is_no_interface() -> None:
+    assert bindings_of(viewed(interface(RPC), url=REST)) == [("JSONRPC/1.0", RPC)]
+
+
+def test_only_major_and_minor_tell_versions_apart() -> None:
+    assert bindings_of(viewed(interface(RPC, "1.0.7"), interface(REST, "1", "http+json"))) == [
+        ("JSONRPC/1.0", RPC),
+        ("HTTP+JSON/1.0", REST),
+    ]
+    for version in ("1.1", "2.0", "0.2.6", "", "next"):
+        with pytest.raises(failures.Unusable):
+            viewed(interface(RPC, version))
+
+
+@pytest.mark.parametrize(
+    ("offered", "said"),
+    [
+        ([interface(RPC, binding="GRPC")], r"\(offered: GRPC/1\.0; interfaces: JSONRPC/1\.0, .*\); gRPC is not spoken"),
+        ([interface(RPC, "2.0")], r"\(offered: JSONRPC/2\.0; interfaces: .*\)$"),
+        ([], r"\(offered: none; interfaces: .*\)$"),
+    ],
+)
+def test_a_card_without_an_interface_to_use_says_what_it_offers(offered: list[dict[str, str]], said: str) -> None:
+    with pytest.raises(failures.Unusable, match=said):
+        viewed(*offered)
+
+
+def test_an_interface_that_is_not_configured_is_not_used_for_new_work() -> None:
+    with pytest.raises(failures.Unusable, match=r"offered: JSONRPC/0\.3; interfaces: JSONRPC/1\.0\)"):
+        viewed(interface(RPC, "0.3"), settings={"interfaces": ["JSONRPC/1.0"]})
+
+
+def test_an_interface_at_an_allowed_origin_is_used() -> None:
+    far = "https://api.example.com:443/rpc"
+    assert viewed(interface(far), settings={"allow_origins": ["https://api.example.com"]}).endpoint.url == far
+    with pytest.raises(failures.Unusable, match="another origin"):
+        viewed(interface(far), settings={"allow_origins": ["https://api.example.com:8443"]})
+
+
+def test_a_refused_interface_is_passed_over_only_where_falling_back_is_allowed() -> None:
+    offered = interface("https://elsewhere.example.com/rpc"), interface(REST, binding="HTTP+JSON")
+    with pytest.raises(
+        failures.Unusable, match=r"\(JSONRPC/1\.0\) at https://elsewhere\.example\.com:443, another origin"
+    ):
+        viewed(*offered)
+    found = viewed(*offered, settings={"fallback": True})
+    assert bindings_of(found) == [("HTTP+JSON/1.0", REST)]
+    assert "JSONRPC/1.0" in found.warnings[0]
+
+
+def test_a_second_interface_at_another_origin_is_left_out_and_told_of() -> None:
+    found = viewed(interface(RPC), interface("https://elsewhere.example.com/rest", binding="HTTP+JSON"))
+    assert bindings_of(found) == [("JSONRPC/1.0", RPC)]
+    assert "HTTP+JSON/1.0" in found.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("advertised", "what"),
+    [
+        ("http://10.0.0.7/rpc", "an internal address"),
+        ("http://localhost:9999/", "an internal address"),
+        ("http://agent:8000/", "an internal address"),
+        ("http://agent.svc.internal/", "an internal address"),
+        ("http://[::1]/", "an internal address"),
+        ("http://[broken/", "another address"),
+        ("https://elsewhere.example.com/", "another address"),
+    ],
+)
+def test_an_override_of_an_advertised_address_is_told_to_operators(advertised: str, what: str) -> None:
+    inside = "https://inside.example.com/a2a"
+    found = viewed(interface(advertised), interface(advertised, "0.3"), settings={"url": inside})
+    assert bindings_of(found) == [("JSONRPC/1.0", inside), ("JSONRPC/0.3", inside)]
+    assert found.warnings == (f"its card names {what}, {advertised}; {inside} (url) is used in its place",)
+
+
+def test_an_override_replaces_no_interface_at_another_url() -> None:
+    found = viewed(interface(RPC), interface(REST, binding="HTTP+JSON"), settings={"url": "https://in.example.com/"})
+    assert bindings_of(found) == [("JSONRPC/1.0", "https://in.example.com/"), ("HTTP+JSON/1.0", REST)]
+
+
+def test_a_required_extension_that_is_not_listed_is_told_to_operators() -> None:
+    declared = [{"uri": "https://ext.example/a", "required": True}, {"uri": "https://ext.example/b"}, "nonsense"]
+    capabilities = {"extensions": declared}
+    assert viewed(interface(RPC), capabilities=capabilities).warnings == (
+        "it requires the extension https://ext.example/a, which extensions does not list",
+    )
+    assert (
+        viewed(interface(RPC), capabilities=capabilities, settings={"extensions": ["https://ext.example/a"]}).warnings
+        == ()
+    )
+
+
+def test_the_fingerprint_is_of_address_authentication_and_skills() -> None:
+    known = viewed(interface(RPC), version="1", skills=[{"id": "talk"}]).fingerprint
+    assert viewed(interface(RPC), version="2", description="x", skills=[{"id": "talk"}]).fingerprint == known
+    changed = [
+        viewed(interface(REST), skills=[{"id": "talk"}]),
+        viewed(interface(RPC), skills=[{"id": "act"}]),
+        viewed(interface(RPC), skills=[{"id": "talk"}], securitySchemes={"a": {"type": "http"}}),
+        viewed(interface(RPC), skills=[{"id": "talk"}], security=[{"a": []}]),
+    ]
+    assert len({known, *(found.fingerprint for found in changed)}) == 5
+
+
 def test_the_settings_may_name_the_interface_where_the_card_names_a_wrong_one() -> None:
-    found = viewed(interface("http://10.0.0.7/rpc", tenant="blue"), override="https://inside.example.com/a2a")
+    found = viewed(interface("http://10.0.0.7/rpc", tenant="blue"), settings={"url": "https://inside.example.com/a2a"})
     assert (found.endpoint.url, found.endpoint.tenant) == ("https://inside.example.com/a2a", "blue")
 
 
@@ -202,13 +328,6 @@ async def test_a_redirect_is_followed_neither_from_the_card_nor_from_a_call(conn
         agent.fault("SendStreamingMessage", respond=redirect(canary.url))
         assert isinstance(await failure(connect(agent.card_url).send(ask())), Declined)
     assert canary.calls == []
-
-
-async def test_an_old_agent_is_declined_by_name(connect: Connect) -> None:
-    async with ScriptedAgent(is_old=True) as agent:
-        error = await failure(connect(agent.base).send(ask()))
-    assert isinstance(error, Declined)
-    assert str(error) == "agent desk: speaks only protocol 0.3, which this version does not speak yet"
 
 
 async def test_nothing_is_fetched_before_the_first_call_and_the_card_only_once(connect: Connect) -> None:
@@ -316,18 +435,3 @@ async def test_without_a_tenant_none_is_sent_and_the_version_always_is(connect: 
         await remote.get(ref_of((await heard(remote.send(ask())))[0]))
     assert all("tenant" not in call.params for call in agent.calls)
     assert {call.headers["A2A-Version"] for call in agent.calls} == {"1.0"}
-
-
-@pytest.mark.parametrize(
-    ("auth", "wanted"),
-    [
-        ({"kind": "bearer", "token": "t0ken"}, BearerAuth("t0ken")),
-        ({"kind": "api_key", "name": "X-API-Key", "in": "header", "value": "k3y"}, ApiKeyAuth("k3y")),
-        ({"kind": "api_key", "name": "key", "in": "query", "value": "k3y &="}, ApiKeyAuth("k3y &=", "key", "query")),
-        ({"kind": "api_key", "name": "key", "in": "cookie", "value": "k3y"}, ApiKeyAuth("k3y", "key", "cookie")),
-    ],
-)
-async def test_the_agent_sees_the_credential_of_its_table(connect: Connect, auth: dict[str, str], wanted: Any) -> None:
-    async with ScriptedAgent(auth=wanted) as agent:
-        assert await heard(connect(agent.card_url, auth=auth).send(ask()))
-        assert isinstance(await failure(connect(agent.card_url).send(ask(message_id="m-2"))), NotAuthorised)

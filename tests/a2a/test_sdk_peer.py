@@ -1,11 +1,14 @@
-"""The official SDK on the other side: every verb, as the protocol's authors read it."""
+"""The official SDK on the other side: every verb over every binding, as the protocol's authors read them."""
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
+from a2a import RemoteAgent
+from a2a.card import SPOKEN
 from core.agent import ArtifactUpdate, Snapshot, StatusUpdate, TaskRef, TaskState
-from core.errors import NotAccepted, OutcomeUnknown, TaskEnded, TaskUnknown, Unreachable
+from core.errors import Declined, NotAccepted, OutcomeUnknown, TaskEnded, TaskUnknown, Unreachable
 from tests.a2a.asking import ask, failure, heard, ref_of, words
 from tests.a2a.conftest import Connect
 from tests.peers.processes import SdkAgent
@@ -19,10 +22,36 @@ async def sdk() -> AsyncIterator[SdkAgent]:
         yield agent
 
 
-async def test_it_is_discovered_asked_read_and_found(sdk: SdkAgent, connect: Connect) -> None:
-    remote = connect(sdk.url)
-    card = await remote.discover()
+class Over:
+    """The SDK's agent over one binding."""
+
+    def __init__(self, sdk: SdkAgent, connect: Connect, binding: str) -> None:
+        self.binding = binding
+        self._sdk, self._connect = sdk, connect
+
+    def __call__(self, **settings: Any) -> RemoteAgent:
+        return self._connect(self._sdk.url, interfaces=[self.binding], **settings)
+
+
+@pytest.fixture(params=SPOKEN)
+def over(sdk: SdkAgent, connect: Connect, request: pytest.FixtureRequest) -> Over:
+    return Over(sdk, connect, request.param)
+
+
+async def test_it_is_discovered_with_all_its_interfaces(sdk: SdkAgent, connect: Connect) -> None:
+    card = await connect(sdk.url).discover()
     assert (card.name, card.endpoint.url, card.endpoint.streaming) == ("sdk-agent", sdk.url, True)
+    assert tuple(each.binding for each in card.interfaces) == SPOKEN
+    assert card.warnings == ()
+
+
+async def test_its_card_is_revalidated(sdk: SdkAgent, connect: Connect) -> None:
+    remote = connect(sdk.url)
+    assert await remote.discover() == await remote.discover()
+
+
+async def test_it_is_asked_and_read(over: Over) -> None:
+    remote = over()
     said = await heard(remote.send(ask("echo good morning to you")))
     task = ref_of(said[0])
     chunks = [event for event in said if isinstance(event, ArtifactUpdate)]
@@ -32,14 +61,21 @@ async def test_it_is_discovered_asked_read_and_found(sdk: SdkAgent, connect: Con
     assert said[-1].state is TaskState.COMPLETED
     got = await remote.get(task)
     assert (words(got), got.time) == ("good morning to you", said[-1].time)
+
+
+@pytest.mark.parametrize("binding", [name for name in SPOKEN if name.endswith("/1.0")])
+async def test_a_message_is_found_in_its_listing(sdk: SdkAgent, connect: Connect, binding: str) -> None:
+    remote = connect(sdk.url, interfaces=[binding])
+    task = ref_of((await heard(remote.send(ask("echo good morning to you"))))[0])
+    got = await remote.get(task)
     assert await remote.find(task.context_id, "m-1") == got
     assert await remote.find(None, "m-1") == got
     assert await remote.find(task.context_id, "m-2") is None
 
 
 @pytest.mark.case("A2A-01")
-async def test_its_question_is_answered_in_the_same_task(sdk: SdkAgent, connect: Connect) -> None:
-    remote = connect(sdk.url)
+async def test_its_question_is_answered_in_the_same_task_and_its_failure_says_why(over: Over) -> None:
+    remote = over()
     said = await heard(remote.send(ask("book a table")))
     task = ref_of(said[0])
     assert words(said[-1]) == "Which day?"
@@ -48,14 +84,15 @@ async def test_its_question_is_answered_in_the_same_task(sdk: SdkAgent, connect:
     assert {ref_of(event) for event in said} == {task}
     assert words(await remote.get(task)) == "Booked for Tuesday"
     error = await failure(remote.send(ask("and Friday?", message_id="m-3", task=task)))
-    assert isinstance(error, TaskEnded)
-    found = await remote.find(task.context_id, "m-2")
-    assert found is not None
-    assert ref_of(found) == task
+    # Over HTTP+JSON of 0.3 the SDK begins a stream and breaks it off instead of an answer.
+    assert isinstance(error, OutcomeUnknown if over.binding == "HTTP+JSON/0.3" else TaskEnded)
+    said = await heard(remote.send(ask("fail now", message_id="m-4")))
+    assert isinstance(said[-1], StatusUpdate)
+    assert (said[-1].state, words(said[-1])) == (TaskState.FAILED, "It went wrong")
 
 
-async def test_a_running_task_is_left_joined_and_finished(sdk: SdkAgent, connect: Connect) -> None:
-    remote = connect(sdk.url)
+async def test_a_running_task_is_left_joined_and_finished(sdk: SdkAgent, over: Over) -> None:
+    remote = over()
     said = remote.send(ask("hold 3"))
     task = ref_of(await anext(said))
     await sdk.held()
@@ -66,35 +103,34 @@ async def test_a_running_task_is_left_joined_and_finished(sdk: SdkAgent, connect
     assert (first.state, words(first)) == (TaskState.WORKING, "1 ")
     await sdk.release()
     rest = await heard(joined)
-    assert "".join(map(words, rest)) == "2 3 "
-    assert isinstance(await failure(remote.subscribe(task)), TaskEnded)
+    assert "".join(words(event) for event in rest if isinstance(event, ArtifactUpdate)) == "2 3 "
+    assert words(await remote.get(task)) == "1 2 3 "
+    joined = remote.subscribe(task)
+    if over.binding.endswith("/0.3"):  # refused too late to count: the task itself has come before
+        assert await anext(joined) == await remote.get(task)
+    assert isinstance(await failure(joined), TaskEnded | Unreachable)
 
 
-async def test_a_running_task_is_cancelled_once(sdk: SdkAgent, connect: Connect) -> None:
-    remote = connect(sdk.url)
-    said = remote.send(ask("hold 3"))
-    task = ref_of(await anext(said))
+async def test_a_running_task_answers_at_once_is_looked_at_and_cancelled(sdk: SdkAgent, over: Over) -> None:
+    remote = over(max_streams=0)
+    [said] = await heard(remote.send(ask("hold 3")))
+    assert isinstance(said, Snapshot)
+    assert not said.state.is_terminal
+    task = ref_of(said)
     await sdk.held()
-    await said.aclose()
+    assert words(await remote.get(task)) == "1 "
     after = await remote.cancel(task)
     assert after is not None
     assert after.state is TaskState.CANCELED
     assert isinstance(await failure(remote.cancel(task)), TaskEnded)
+    for asked in (remote.get(TaskRef("nobody", "c")), remote.cancel(TaskRef("nobody", "c"))):
+        assert isinstance(await failure(asked), TaskUnknown)
 
 
-async def test_without_a_free_stream_it_answers_at_once_and_is_read_later(sdk: SdkAgent, connect: Connect) -> None:
-    remote = connect(sdk.url, max_streams=0)
-    [said] = await heard(remote.send(ask("hold 2")))
-    assert isinstance(said, Snapshot)
-    assert not said.state.is_terminal
-    await sdk.held()
-    assert words(await remote.get(ref_of(said))) == "1 "
-
-
-async def test_a_task_that_fails_says_why(sdk: SdkAgent, connect: Connect) -> None:
-    said = await heard(connect(sdk.url).send(ask("fail now")))
-    assert isinstance(said[-1], StatusUpdate)
-    assert (said[-1].state, words(said[-1])) == (TaskState.FAILED, "It went wrong")
+@pytest.mark.parametrize("binding", [name for name in SPOKEN if name.endswith("/0.3")])
+async def test_what_0_3_cannot_list_is_declined(sdk: SdkAgent, connect: Connect, binding: str) -> None:
+    error = await failure(connect(sdk.url, interfaces=[binding]).find("c", "m-1"))
+    assert type(error) is Declined
 
 
 @pytest.mark.case("F18")

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from a2a.credentials import Credential
+from a2a.security import Scheme
 from core.agent import ArtifactUpdate, Ask, Reply, Snapshot, StatusUpdate, TaskRef, TaskState
 from core.errors import Declined, NotAccepted, NotAuthorised, OutcomeUnknown, TaskEnded, TaskUnknown, Unreachable
 from core.parts import Data, File, Text
@@ -324,8 +325,11 @@ class TwoTokens:
     def __init__(self) -> None:
         self.valid = "old"
 
+    def suits(self, scheme: Scheme) -> bool:
+        return scheme.kind == "bearer"
+
     async def current(self) -> Credential:
-        return Credential({"Authorization": f"Bearer {self.valid}"}, secret=self.valid)
+        return Credential({"Authorization": f"Bearer {self.valid}"}, secrets=(self.valid,))
 
     async def refused(self, credential: Credential) -> bool:
         was, self.valid = self.valid, "new"

@@ -64,7 +64,7 @@ def test_every_state_of_the_protocol_is_known(state: str) -> None:
 
 @pytest.mark.parametrize("state", ["TASK_STATE_UNSPECIFIED", "TASK_STATE_PONDERING", "completed", ""])
 def test_a_state_nobody_knows_is_against_the_protocol(state: str) -> None:
-    with pytest.raises(translate.OffProtocol, match="state"):
+    with pytest.raises(wire.OffProtocol, match="state"):
         translate.EventReader()(response(task={"id": "t", "status": {"state": state}}))
 
 
@@ -74,7 +74,7 @@ def test_a_state_nobody_knows_is_against_the_protocol(state: str) -> None:
     ids=["nothing", "null", "a task without id", "an update without task"],
 )
 def test_an_event_that_names_no_task_is_against_the_protocol(members: dict[str, Any]) -> None:
-    with pytest.raises(translate.OffProtocol):
+    with pytest.raises(wire.OffProtocol):
         translate.EventReader()(response(**members))
 
 

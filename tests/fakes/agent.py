@@ -1,28 +1,27 @@
-"""A remote A2A 1.0 agent that does what the test wrote: JSON-RPC with streaming, and every fault a peer may have.
+"""A remote A2A agent that does what the test wrote, over any binding, with every fault a peer may have.
 
 `async with ScriptedAgent(script) as agent:` serves a card at `agent.card_url`. What the agent does with a message is a
 script (`agent_scripts`); faults of the connection are ordered with `agent.fault(method, respond=...)`, where the method
-"card" is the fetch of the card. Errors raised in a script fail the test when the agent is left.
+is named as in JSON-RPC 1.0 whatever the binding, and "card" is the fetch of the card. Errors raised in a script fail
+the test when the agent is left.
 """
 
-import asyncio
-import hashlib
-import json
 from collections import Counter, deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from types import TracebackType
 from typing import Any, Literal
-from uuid import uuid4
 
 from aiohttp import web
 
-from tests.fakes.agent_card import WELL_KNOWN, Auth, card, old_card
-from tests.fakes.agent_events import TERMINAL, Event, Kind, canceled, end_stream, failed, task
+from tests.fakes.agent_bindings import JSON_RPC, RESTS, Rest, read_json_rpc
+from tests.fakes.agent_card import WELL_KNOWN, Auth, card, card_answer, old_card
+from tests.fakes.agent_events import TERMINAL, canceled, task
 from tests.fakes.agent_methods import answer_when_done, list_tasks, snapshot, write_stream
-from tests.fakes.agent_rpc import PROTOCOL_VERSION, RpcCall, RpcError, read_call, result
-from tests.fakes.agent_scripts import AgentScript, Call, echo
+from tests.fakes.agent_rpc import CALL, RpcCall, RpcError
+from tests.fakes.agent_scripts import AgentScript, echo
 from tests.fakes.agent_tasks import AgentTask, Tasks
+from tests.fakes.agent_work import Work, over
 from tests.fakes.scripting import Exchange, Finish, Respond, Script, ScriptBook
 from tests.fakes.serving import PATIENCE, Loopback
 
@@ -44,7 +43,10 @@ class ScriptedAgent(Loopback):
         other_paths_status: int = 404,
         interface_url: str | None = None,
         card_extra: Mapping[str, Any] | None = None,
+        card_headers: Mapping[str, str] | None = None,
+        speaks: Sequence[str] = (),
         is_old: bool = False,
+        subscribes_by: Sequence[str] = ("GET", "POST"),
         streaming: bool = True,
         lists_tasks: bool = True,
         auth: Auth | None = None,
@@ -58,7 +60,10 @@ class ScriptedAgent(Loopback):
         self.other_paths_status = other_paths_status
         self.interface_url = interface_url
         self.card_extra = dict(card_extra or {})
+        self.card_headers = card_headers  # None: an ETag alone
+        self.speaks = tuple(speaks) or ("JSONRPC/0.3" if is_old else "JSONRPC/1.0",)
         self.is_old = is_old
+        self.subscribes_by = subscribes_by
         self.streaming = streaming
         self.lists_tasks = lists_tasks
         self.auth = auth
@@ -69,7 +74,7 @@ class ScriptedAgent(Loopback):
         self.errors: list[Exception] = []
         self._next: deque[AgentScript] = deque()
         self._book = ScriptBook()
-        self._runs: dict[str, set[asyncio.Task[None]]] = {}
+        self._work = Work(self.tasks, self.changes, self.errors)
 
     @property
     def url(self) -> str:
@@ -81,12 +86,17 @@ class ScriptedAgent(Loopback):
         return f"{self.base}{self.prefix}{self.card_paths[0]}"
 
     @property
+    def rest_url(self) -> str:
+        return f"{self.base}{self.prefix}/rest"
+
+    @property
     def card(self) -> dict[str, Any]:
         """The card as it is served."""
-        url = self.interface_url or self.url
-        if self.is_old:
-            return {**old_card(self.name, url, streaming=self.streaming), **self.card_extra}
-        return {**card(self.name, url, streaming=self.streaming, auth=self.auth), **self.card_extra}
+        urls = {
+            name: self.interface_url or (self.rest_url if name.startswith("HTTP") else self.url) for name in self.speaks
+        }
+        form = old_card if self.is_old else card
+        return {**form(self.name, urls, streaming=self.streaming, auth=self.auth), **self.card_extra}
 
     @property
     def only_task(self) -> AgentTask:
@@ -109,9 +119,7 @@ class ScriptedAgent(Loopback):
 
     def forget(self) -> None:
         """Lose every task and stop its work, like an agent that kept them in memory and was restarted."""
-        for runs in self._runs.values():
-            for run in runs:
-                run.cancel()
+        self._work.stop()
         self.tasks.forget()
         self.changes.mark()
 
@@ -144,10 +152,7 @@ class ScriptedAgent(Loopback):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await super().__aexit__(kind, error, trace)
-        runs = [run for running in self._runs.values() for run in running]
-        for run in runs:
-            run.cancel()
-        await asyncio.gather(*runs, return_exceptions=True)
+        await self._work.stopped()
         if self.errors and error is None:
             raise ExceptionGroup("a script of the agent failed", self.errors)
 
@@ -155,17 +160,16 @@ class ScriptedAgent(Loopback):
         for path in self.card_paths:
             router.add_get(self.prefix + path, self._serve_card)
         router.add_post(f"{self.prefix}/rpc", self._serve_rpc)
+        for binding in RESTS:
+            for verb, path, method in binding.routes():
+                router.add_route(verb, f"{self.prefix}/rest{path}", partial(self._serve_rest, binding, method))
         router.add_route("*", "/{path:.*}", self._serve_other)
 
     async def _serve_card(self, request: web.Request) -> web.StreamResponse:
-        self._journal(RpcCall("card", {}, request.headers, path=request.path))
+        self._journal(RpcCall("card", {}, request.headers, path=request.path, http="GET"))
 
         async def finish() -> web.StreamResponse:
-            body = json.dumps(self.card).encode()
-            tag = f'"{hashlib.sha256(body).hexdigest()[:16]}"'
-            if request.headers.get("If-None-Match") == tag:
-                return web.Response(status=304, headers={"ETag": tag})
-            return web.Response(body=body, content_type="application/json", headers={"ETag": tag})
+            return card_answer(request, self.card, self.card_headers)
 
         async def accept() -> Finish:
             return finish
@@ -178,15 +182,26 @@ class ScriptedAgent(Loopback):
 
     async def _serve_rpc(self, request: web.Request) -> web.StreamResponse:
         try:
-            call = await read_call(request)
+            call = await read_json_rpc(request)
         except RpcError as error:
-            return error.answer(None)
+            return JSON_RPC.error(RpcCall("", {}, request.headers), error)
+        return await self._serve_call(request, call)
+
+    async def _serve_rest(self, binding: Rest, method: str, request: web.Request) -> web.StreamResponse:
+        if binding.name not in self.speaks:
+            return await self._serve_other(request)
+        if method == "SubscribeToTask" and request.method not in self.subscribes_by:
+            return web.Response(status=405)
+        return await self._serve_call(request, await binding.read(request, method))
+
+    async def _serve_call(self, request: web.Request, call: RpcCall) -> web.StreamResponse:
         self._journal(call)
+        request[CALL] = call
         try:
             exchange = Exchange(request, partial(self._accept, request, call), self.closing)
             return await self._book.answer(call.method, None, exchange)
         except RpcError as error:
-            return error.answer(call.request_id)
+            return call.error(error)
 
     def _journal(self, call: RpcCall) -> None:
         self.calls.append(call)
@@ -196,9 +211,7 @@ class ScriptedAgent(Loopback):
         if self.auth is not None and not self.auth.admits(request):
             refused = web.Response(status=401, headers={"WWW-Authenticate": 'Bearer realm="agent"'})
             return partial(_same, refused)
-        version = call.headers.get("A2A-Version") or request.query.get("A2A-Version", "")
-        if version.split(".")[:2] != PROTOCOL_VERSION.split("."):
-            raise RpcError(-32009)
+        self._check_version(request, call)
         match call.method:
             case "SendMessage":
                 return self._send(request, call, streaming=False)
@@ -207,12 +220,21 @@ class ScriptedAgent(Loopback):
             case "SubscribeToTask":
                 return self._subscribe(request, call)
             case "GetTask":
-                return partial(_same, result(call.request_id, snapshot(self._known(call), call)))
+                return partial(_same, call.result(snapshot(self._known(call), call)))
             case "CancelTask":
-                return partial(_same, result(call.request_id, self._cancel(call)))
+                return partial(_same, call.result(self._cancel(call)))
             case "ListTasks" if self.lists_tasks:
-                return partial(_same, result(call.request_id, list_tasks(self.tasks, call)))
+                return partial(_same, call.result(list_tasks(self.tasks, call)))
         raise RpcError(-32601)
+
+    def _check_version(self, request: web.Request, call: RpcCall) -> None:
+        """Absent is 0.3 (A2A 1.0, section 3.6.2); an agent of 0.3 alone knows no versions, and not the new methods."""
+        assert call.binding is not None
+        said = call.headers.get("A2A-Version") or request.query.get("A2A-Version") or "0.3"
+        if call.binding.name not in self.speaks:
+            raise RpcError(-32009 if any(name.endswith("/1.0") for name in self.speaks) else -32601)
+        if said.split(".")[:2] != call.binding.version.split("."):
+            raise RpcError(-32009)
 
     def _known(self, call: RpcCall) -> AgentTask:
         known = self.tasks.by_id.get(str(call.params.get("id", "")))
@@ -223,75 +245,24 @@ class ScriptedAgent(Loopback):
     def _send(self, request: web.Request, call: RpcCall, *, streaming: bool) -> Finish:
         if streaming and not self.streaming:
             raise RpcError(-32004)
-        asked = self._task_for(call)
+        asked = self._work.task_for(call)
         self.message_counts[call.message_id] += 1
         # Listening starts before the work does, so that no event can slip through between the two.
         listener = self.tasks.listen(asked.id)
-        self._start(call, asked)
+        self._work.start(self._next.popleft() if self._next else self.behaviour, call, asked)
         if streaming:
             return partial(write_stream, request, call, self.tasks, asked.id, listener)
         return partial(answer_when_done, request, call, self.tasks, asked, listener)
 
-    def _task_for(self, call: RpcCall) -> AgentTask:
-        """The task that the message continues, or a new one that nobody knows yet."""
-        message = call.message
-        if not call.message_id or not message.get("parts") or message.get("role") != "ROLE_USER":
-            raise RpcError(-32602)
-        context_id = str(message.get("contextId") or "")
-        if not message.get("taskId"):
-            return AgentTask(f"task-{uuid4()}", context_id or f"context-{uuid4()}")
-        known = self.tasks.by_id.get(str(message["taskId"]))
-        if known is None:
-            raise RpcError(-32001)
-        if known.is_terminal:
-            raise RpcError(-32004)
-        if context_id not in ("", known.context_id):
-            raise RpcError(-32602)
-        known.take(message)
-        return known
-
-    def _start(self, rpc: RpcCall, asked: AgentTask) -> None:
-        continues = bool(rpc.message.get("taskId"))
-        sent = dict(rpc.message)
-        call = Call(
-            rpc.text, rpc.message_id, asked.context_id, asked.id, continues, sent, rpc.headers, asked.cancel_asked
-        )
-        script = self._next.popleft() if self._next else self.behaviour
-        run = asyncio.create_task(self._run(script, call, asked), name=f"scripted-agent-{asked.id}")
-        runs = self._runs.setdefault(asked.id, set())
-        runs.add(run)
-        run.add_done_callback(runs.discard)
-
-    async def _run(self, script: AgentScript, call: Call, asked: AgentTask) -> None:
-        try:
-            async for event in script(call):
-                self._happen(asked, event, call)
-        except Exception as error:
-            # A mistake in the test's own script: the caller sees a failed task, the test sees the error at the end.
-            self.errors.append(error)
-            self._happen(asked, failed(), call)
-        if not asked.is_terminal and not asked.is_interrupted:
-            self.tasks.publish(asked.id, asked.frame(end_stream()))
-
-    def _happen(self, asked: AgentTask, event: Event, call: Call) -> None:
-        """An event changes the task if it may, and goes to whoever listens."""
-        is_known = asked.id in self.tasks.by_id
-        if not is_known and not event.is_wire_only and event.kind is not Kind.MESSAGE:
-            self.tasks.by_id[asked.id] = asked
-            asked.take(call.message)
-            if event.kind is not Kind.TASK:
-                self.tasks.publish(asked.id, asked.frame(task()))
-        counts = event.is_wire_only or not event.stored or asked.apply(event)
-        if counts:
-            self.tasks.publish(asked.id, asked.frame(event))
-        self.changes.mark()
-
     def _subscribe(self, request: web.Request, call: RpcCall) -> Finish:
         known = self._known(call)
-        if not self.streaming or known.is_terminal:
+        if not self.streaming:
             raise RpcError(-32004)
+        if known.is_terminal:
+            raise over(call, known)
         listener = self.tasks.listen(known.id)
-        listener.frames.put_nowait(known.frame(task()))
+        if not call.is_old:  # 0.3 promises no snapshot
+            listener.frames.put_nowait(known.frame(task()))
         return partial(write_stream, request, call, self.tasks, known.id, listener, closes_at=TERMINAL)
 
     def _cancel(self, call: RpcCall) -> dict[str, Any]:
@@ -308,8 +279,7 @@ class ScriptedAgent(Loopback):
             known.apply(event)
             self.tasks.publish(known.id, known.frame(event))
         if self.on_cancel == "honoured":
-            for run in self._runs.get(known.id, ()):
-                run.cancel()
+            self._work.stop(known.id)
         self.changes.mark()
         return known.wire()
 

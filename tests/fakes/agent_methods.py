@@ -5,7 +5,7 @@ from typing import Any
 from aiohttp import web
 
 from tests.fakes.agent_events import INTERRUPTED, TERMINAL, Kind
-from tests.fakes.agent_rpc import RpcCall, RpcError, result, sse
+from tests.fakes.agent_rpc import RpcCall, RpcError
 from tests.fakes.agent_tasks import PREFIX, AgentTask, Frame, Listener, Tasks
 
 DEFAULT_PAGE = 50  # (ListTasksRequest.pageSize)
@@ -28,7 +28,7 @@ async def write_stream(
         while (frame := await listener.frames.get()).kind not in (Kind.CUT, Kind.END):
             if not frame.streamed:
                 continue
-            await response.write(frame.raw if frame.kind is Kind.BYTES else sse(call.request_id, frame.body))
+            await response.write(frame.raw if frame.kind is Kind.BYTES else call.frame(frame.body))
             if frame.state in closes_at or _is_bare(frame, tasks, task_id):
                 return response
     finally:
@@ -52,14 +52,14 @@ async def answer_when_done(
                     request.transport.abort()
                 return web.Response(status=500)
             if _is_bare(frame, tasks, asked.id):
-                return result(call.request_id, frame.body)
+                return call.result(frame.body)
             if is_immediate or frame.state in TERMINAL | INTERRUPTED:
                 break
     finally:
         tasks.leave(asked.id, listener)
     if asked.id not in tasks.by_id:
-        return RpcError(-32603).answer(call.request_id)
-    return result(call.request_id, {"task": asked.wire(history=configuration.get("historyLength"))})
+        return call.error(RpcError(-32603))
+    return call.result({"task": asked.wire(history=configuration.get("historyLength"))})
 
 
 def _is_bare(frame: Frame, tasks: Tasks, task_id: str) -> bool:

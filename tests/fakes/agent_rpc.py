@@ -1,16 +1,13 @@
-"""JSON-RPC and SSE as the scripted agent speaks them (A2A 1.0, sections 5.4 and 9), and its journal of calls."""
+"""The scripted agent's calls, as its journal keeps them, its errors (A2A 1.0, section 5.4), and answers gone wrong."""
 
-import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from aiohttp import web
 
 from tests.fakes.scripting import Exchange, Respond
-
-PROTOCOL_VERSION = "1.0"
 
 # code -> (message, ErrorInfo.reason)
 ERRORS: Mapping[int, tuple[str, str]] = {
@@ -22,6 +19,7 @@ ERRORS: Mapping[int, tuple[str, str]] = {
     -32001: ("Task not found", "TASK_NOT_FOUND"),
     -32002: ("Task cannot be canceled", "TASK_NOT_CANCELABLE"),
     -32004: ("This operation is not supported", "UNSUPPORTED_OPERATION"),
+    -32005: ("Incompatible content types", "CONTENT_TYPE_NOT_SUPPORTED"),
     -32009: ("Version not supported", "VERSION_NOT_SUPPORTED"),
 }
 
@@ -32,25 +30,29 @@ class RpcError(Exception):
         self.code = code
         self.message = message or ERRORS[code][0]
 
-    def answer(self, request_id: object) -> web.Response:
-        info = {
-            "@type": "type.googleapis.com/google.rpc.ErrorInfo",
-            "reason": ERRORS.get(self.code, ("", "INTERNAL_ERROR"))[1],
-            "domain": "a2a-protocol.org",
-        }
-        error = {"code": self.code, "message": self.message, "data": [info]}
-        return web.json_response({"jsonrpc": "2.0", "id": request_id, "error": error})
+
+def details(code: int) -> list[dict[str, Any]]:
+    """What 1.0 adds to an error so that it is told apart (section 9.5, 11.6)."""
+    info = {
+        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+        "reason": ERRORS.get(code, ("", "INTERNAL_ERROR"))[1],
+        "domain": "a2a-protocol.org",
+    }
+    return [info]
 
 
 @dataclass(frozen=True, slots=True)
 class RpcCall:
-    """One call as it arrived; a fetch of the card has the method "card" and no params."""
+    """One call as it arrived, in the words of 1.0; a fetch of the card has the method "card" and no params."""
 
     method: str
     params: Mapping[str, Any]
     headers: Mapping[str, str]  # names compare without case
     request_id: object = None
     path: str = ""
+    http: str = ""  # GET or POST
+    binding: "Binding | None" = None
+    body: Mapping[str, Any] = field(default_factory=dict)  # as it was written, in the words of its version
     at: float = field(default_factory=time.monotonic)  # seconds, monotonic
 
     @property
@@ -67,37 +69,56 @@ class RpcCall:
     def text(self) -> str:
         return "\n".join(part["text"] for part in self.message.get("parts", ()) if "text" in part)
 
+    @property
+    def is_old(self) -> bool:
+        """Whether it is of 0.3."""
+        return self.binding is not None and self.binding.version == "0.3"
 
-def result(request_id: object, body: object) -> web.Response:
-    return web.json_response({"jsonrpc": "2.0", "id": request_id, "result": body})
+    def result(self, body: Any) -> web.Response:
+        """`body` is in the words of 1.0."""
+        return self._asked_by.result(self, body)
+
+    def frame(self, body: Any) -> bytes:
+        """One event of a stream."""
+        return self._asked_by.frame(self, body)
+
+    def error(self, error: RpcError) -> web.Response:
+        return self._asked_by.error(self, error)
+
+    @property
+    def _asked_by(self) -> "Binding":
+        assert self.binding is not None, f"{self.method} is no call of a method"
+        return self.binding
 
 
-def sse(request_id: object, body: object) -> bytes:
-    """One frame; the whole JSON-RPC envelope travels in each."""
-    envelope = {"jsonrpc": "2.0", "id": request_id, "result": body}
-    return b"data: " + json.dumps(envelope, ensure_ascii=False).encode() + b"\n\n"
+class Binding(Protocol):
+    """How a call's answers are written."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def version(self) -> str: ...
+
+    def result(self, call: RpcCall, body: Any) -> web.Response: ...
+
+    def verbatim(self, call: RpcCall, body: Any) -> web.Response:
+        """A result in whatever words it is."""
+        ...
+
+    def frame(self, call: RpcCall, body: Any) -> bytes: ...
+
+    def error(self, call: RpcCall, error: RpcError) -> web.Response: ...
 
 
-async def read_call(request: web.Request) -> RpcCall:
-    """Raises RpcError for what is no JSON-RPC 2.0 request."""
-    try:
-        body = await request.json()
-    except ValueError:
-        raise RpcError(-32700) from None
-    if not isinstance(body, dict) or body.get("jsonrpc") != "2.0" or not isinstance(body.get("method"), str):
-        raise RpcError(-32600)
-    params = body.get("params") or {}
-    if not isinstance(params, dict):
-        raise RpcError(-32602)
-    return RpcCall(body["method"], params, request.headers, body.get("id"), request.path)
+CALL = web.RequestKey("call", RpcCall)
 
 
 def rpc_error(code: int, message: str = "") -> Respond:
-    """Refuse the call with a JSON-RPC error; any code, known or not."""
+    """Refuse the call with an error by the protocol; any code, known or not."""
 
     async def respond(exchange: Exchange) -> web.StreamResponse:
-        text = message or ERRORS.get(code, ("Error", ""))[0]
-        return RpcError(code, text).answer(await _request_id(exchange))
+        return exchange.request[CALL].error(RpcError(code, message or ERRORS.get(code, ("Error", ""))[0]))
 
     return respond
 
@@ -122,10 +143,12 @@ def half_json() -> Respond:
 
 
 def wrong_result(body: object) -> Respond:
-    """A JSON-RPC answer whose result is not what the method promises."""
+    """An answer whose result is not what the method promises, written as it is."""
 
     async def respond(exchange: Exchange) -> web.StreamResponse:
-        return result(await _request_id(exchange), body)
+        call = exchange.request[CALL]
+        assert call.binding is not None
+        return call.binding.verbatim(call, body)
 
     return respond
 
@@ -172,9 +195,3 @@ def _flood(head: bytes, content_type: str, size: int | None) -> Respond:
         return response
 
     return respond
-
-
-async def _request_id(exchange: Exchange) -> object:
-    # aiohttp keeps the body that was read for the journal.
-    body = await exchange.request.json()
-    return body.get("id")

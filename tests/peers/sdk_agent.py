@@ -1,7 +1,8 @@
 """An A2A agent made with the official SDK (a2a-sdk 1.3.0), the peer that keeps our reading of the protocol honest.
 
 Run in the SDK's own environment, where `a2a` is the SDK: `python -P tests/peers/sdk_agent.py --port 0 --store memory`.
-It speaks JSON-RPC 1.0 with streaming and prints `listening on PORT`. What it does is the message's first word:
+It speaks JSON-RPC (at /) and HTTP+JSON (under /rest), each of 1.0 and, by the SDK's compatibility layer, of 0.3, with
+streaming, and prints `listening on PORT`. What it does is the message's first word:
 
     echo TEXT   TEXT comes back as one artifact in chunks (so does any other text, whole)
     book ...    asks "Which day?" (input-required) and completes with the answer
@@ -29,6 +30,7 @@ from a2a.server.events import EventQueue
 from a2a.server.request_handlers import DefaultRequestHandler
 from a2a.server.routes.agent_card_routes import create_agent_card_routes
 from a2a.server.routes.jsonrpc_routes import create_jsonrpc_routes
+from a2a.server.routes.rest_routes import create_rest_routes
 from a2a.server.tasks import DatabaseTaskStore, InMemoryTaskStore, TaskStore, TaskUpdater
 from a2a.types import AgentCapabilities, AgentCard, AgentInterface, AgentSkill, Part, Task, TaskState, TaskStatus
 
@@ -153,12 +155,17 @@ def in_chunks(text: str) -> list[str]:
 
 
 def agent_card(port: int) -> AgentCard:
-    interface = AgentInterface(url=f"http://127.0.0.1:{port}/", protocol_binding="JSONRPC", protocol_version="1.0")
+    base = f"http://127.0.0.1:{port}"
+    interfaces = [
+        AgentInterface(url=url, protocol_binding=binding, protocol_version=version)
+        for version in ("1.0", "0.3")
+        for binding, url in (("JSONRPC", f"{base}/"), ("HTTP+JSON", f"{base}/rest"))
+    ]
     return AgentCard(
         name="sdk-agent",
         description="Echoes, books, counts and fails",
         version="1.0.0",
-        supported_interfaces=[interface],
+        supported_interfaces=interfaces,
         capabilities=AgentCapabilities(streaming=True),
         default_input_modes=["text/plain"],
         default_output_modes=["text/plain"],
@@ -187,7 +194,12 @@ async def serve(port: int, store: str, gap: float) -> None:
         print(f"listening on {port}", flush=True)
         yield
 
-    routes = [*control.routes(), *create_agent_card_routes(card), *create_jsonrpc_routes(handler, "/")]
+    routes = [
+        *control.routes(),
+        *create_agent_card_routes(card),
+        *create_jsonrpc_routes(handler, "/", enable_v0_3_compat=True),
+        *create_rest_routes(handler, enable_v0_3_compat=True, path_prefix="/rest"),
+    ]
     app = Starlette(routes=routes, lifespan=lifespan)
     config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=1)
     await uvicorn.Server(config).serve(sockets=[listener])

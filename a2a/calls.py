@@ -1,0 +1,251 @@
+"""One call to a remote agent, whole or as a stream of server-sent events, over whichever binding its endpoint has.
+
+Everything goes out through the guarded client with the credential of the moment; what comes back is bounded, checked
+and handed to the call's reader, and whatever else happens is a `CallFailed`. A call is made once: only after an answer
+that comes before any work - a 401 that led to another credential, a 405 where two methods are usual - it is made a
+second time.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
+
+import orjson
+from pydantic import ValidationError
+
+from a2a import failures, wire
+from a2a.bindings import Binding, Form, HttpRequest, bindings
+from a2a.card import Endpoint
+from a2a.credentials import Credential, Credentials
+from a2a.settings import A2AAgentSettings
+from a2a.sse import EventTooLarge, ServerEvent, SseParser
+from a2a.wire import OffProtocol, Verb
+from core.doors import outbound
+from core.doors.strict_json import BadJson, check_json_bytes
+from core.ids import new_id
+
+R = TypeVar("R", bound=wire.Wire)
+T = TypeVar("T")
+
+_EVENT_STREAM = "text/event-stream"
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[R, T]):
+    """What is asked, and how its answer, or each event of it, is read."""
+
+    verb: Verb
+    params: Mapping[str, Any]
+    form: Form[R]
+    read: Callable[[R], T]  # may raise OffProtocol
+    seconds: float  # for the whole of a plain answer; for the head of a streamed one
+
+
+@dataclass(frozen=True, slots=True)
+class _Question(Generic[R, T]):
+    """A call on its way over one binding."""
+
+    call: Call[R, T]
+    binding: Binding
+    id: str
+    request: HttpRequest
+
+    def answered(self, raw: bytes, credential: Credential, *, status: int, headers: Mapping[str, str]) -> T:
+        """What the call's reader makes of an answer or event; raises the CallFailed that it is otherwise."""
+
+        def sample() -> str:
+            return failures.sample_of(raw, *credential.secrets)
+
+        try:
+            answer = self._parsed(raw)
+            if isinstance(answer, wire.RpcError):
+                failure = failures.of_rpc(answer, status, headers, sample())
+                if isinstance(failure, failures.RpcFailed):
+                    failure.code = self.binding.meant(failure.code, self.call.verb, self.call.params)
+                raise failure
+            if answer is None or not 200 <= status < 300:
+                raise failures.of_status(status, headers, sample())
+            return self.call.read(answer)
+        except OffProtocol as error:
+            raise failures.MaybeTaken(f"broke the protocol: {error}", sample=sample()) from None
+
+    def _parsed(self, raw: bytes) -> R | wire.RpcError | None:
+        try:
+            check_json_bytes(raw)
+            return self.binding.read(self.call.form, raw, self.id)
+        except OffProtocol:
+            raise
+        except (BadJson, ValidationError):
+            return None
+
+
+class Calls:
+    """The calls to one agent, `max_calls` of them at once and `max_streams` streams."""
+
+    def __init__(self, settings: A2AAgentSettings, client: outbound.GuardedClient, credentials: Credentials) -> None:
+        self._settings = settings
+        self._client = client
+        self._credentials = credentials
+        self._bindings = bindings(settings.extensions)
+        self._policy = outbound.OutboundPolicy(
+            allow_private=settings.allow_private_network, body_limit=settings.max_body
+        )
+        self._calls = asyncio.Semaphore(settings.max_calls)
+        self._streams = asyncio.Semaphore(settings.max_streams)
+
+    @property
+    def has_free_stream(self) -> bool:
+        return not self._streams.locked()
+
+    def _question(self, endpoint: Endpoint, call: Call[R, T]) -> _Question[R, T]:
+        binding, id = self._bindings[endpoint.binding], new_id()
+        if not binding.offers(call.verb):
+            raise failures.RpcFailed(f"{binding.name} has no {call.verb}", code=wire.METHOD_NOT_FOUND)
+        try:
+            request = binding.request(endpoint.url, endpoint.tenant, call.verb, call.params, id)
+        except orjson.JSONEncodeError as error:
+            raise failures.Unusable(f"the message cannot be written as JSON: {error}") from None
+        except ValueError as error:
+            raise failures.Unusable(str(error)) from None
+        return _Question(call, binding, id, request)
+
+    async def call(self, endpoint: Endpoint, call: Call[R, T]) -> T:
+        """Waiting for a free slot and the exchange have `call.seconds` each."""
+        question = self._question(endpoint, call)
+        await self._take_slot(call.seconds)
+        try:
+            credential = await self._credentials.current(endpoint.security)
+            answer = await self._exchanged(question.request, credential, call.seconds)
+            if answer.status == 401 and await self._credentials.refused(credential, endpoint.security):
+                credential = await self._credentials.current(endpoint.security)
+                answer = await self._exchanged(question.request, credential, call.seconds)
+        finally:
+            self._calls.release()
+        return question.answered(answer.body, credential, status=answer.status, headers=answer.headers)
+
+    async def _exchanged(self, request: HttpRequest, credential: Credential, seconds: float) -> outbound.Answer:
+        try:
+            return await self._client.request(
+                request.method,
+                credential.url(request.url),
+                policy=self._policy,
+                headers=credential.beside(request.headers),
+                body=request.body,
+                timeouts=outbound.Timeouts(head=seconds, idle=seconds, whole=seconds),
+            )
+        except outbound.OutboundError as error:
+            raise failures.of_outbound(error) from error
+
+    async def _take_slot(self, seconds: float) -> None:
+        if not self._calls.locked():
+            await self._calls.acquire()
+            return
+        try:
+            async with asyncio.timeout(seconds):
+                await self._calls.acquire()
+        except TimeoutError:
+            raise failures.NotTaken(f"all {self._settings.max_calls} calls at once (max_calls) are busy") from None
+
+    async def stream(
+        self,
+        endpoint: Endpoint,
+        call: Call[wire.StreamResponse, T],
+        *,
+        whole: Callable[[], Awaitable[T]] | None = None,
+    ) -> AsyncGenerator[T, None]:
+        """The events until a clean end; raises any CallFailed before the first one and only Broken after it.
+
+        `whole` asks for the whole task: it comes first, asked for once nothing can be missed any more, where the
+        binding's subscriptions do not begin with it.
+        """
+        question = self._question(endpoint, call)
+        if self._streams.locked():
+            raise failures.NotTaken(f"all {self._settings.max_streams} streams at once (max_streams) are busy")
+        has_begun = False
+        try:
+            with _named_failures():
+                async with self._streams, self._opened(endpoint, question) as (answer, credential):
+                    if whole is not None and not question.binding.joins_with_snapshot and _is_stream(answer):
+                        first = await whole()
+                        has_begun = True
+                        yield first
+                    async with aclosing(self._events(answer, call.seconds)) as events:
+                        async for event in events:
+                            # An `event: error` with an error body is told by its code; any other is no event.
+                            status = 500 if event.name == "error" else answer.status
+                            said = question.answered(event.data, credential, status=status, headers=answer.headers)
+                            has_begun = True
+                            yield said
+        except failures.CallFailed as failure:
+            if has_begun:
+                raise failures.Broken(f"the stream broke: {failure}", sample=failure.sample) from failure
+            raise
+        if not has_begun:
+            raise failures.MaybeTaken("the stream ended before its first event")
+
+    @asynccontextmanager
+    async def _opened(
+        self, endpoint: Endpoint, question: _Question[R, T]
+    ) -> AsyncIterator[tuple[outbound.StreamedAnswer, Credential]]:
+        """The answer and the credential it was had with."""
+        request, seconds = question.request, question.call.seconds
+        credential = await self._credentials.current(endpoint.security)
+        async with self._open(request, credential, seconds) as answer:
+            if not await self._is_worth_repeating(answer, request, credential, endpoint):
+                yield answer, credential
+                return
+            if answer.status == 405:
+                request = replace(request, method=request.other_method)
+        credential = await self._credentials.current(endpoint.security)
+        async with self._open(request, credential, seconds) as answer:
+            yield answer, credential
+
+    async def _is_worth_repeating(
+        self, answer: outbound.StreamedAnswer, request: HttpRequest, credential: Credential, endpoint: Endpoint
+    ) -> bool:
+        if answer.status == 401:
+            return await self._credentials.refused(credential, endpoint.security)
+        return answer.status == 405 and bool(request.other_method)
+
+    def _open(
+        self, request: HttpRequest, credential: Credential, seconds: float
+    ) -> AbstractAsyncContextManager[outbound.StreamedAnswer]:
+        return self._client.stream(
+            request.method,
+            credential.url(request.url),
+            policy=self._policy,
+            headers=credential.beside(request.headers),
+            body=request.body,
+            timeouts=outbound.Timeouts(head=seconds, idle=self._settings.idle_timeout),
+        )
+
+    async def _events(self, answer: outbound.StreamedAnswer, seconds: float) -> AsyncGenerator[ServerEvent, None]:
+        """The events, or the whole of a plain answer as one: that is how a call fails before its stream begins."""
+        if not _is_stream(answer):
+            async with asyncio.timeout(seconds):
+                body = await answer.read()
+            yield ServerEvent(body)
+            return
+        parser = SseParser(limit=self._settings.max_event)
+        async for chunk in answer.chunks():
+            for event in parser.feed(chunk):
+                yield event
+
+
+def _is_stream(answer: outbound.StreamedAnswer) -> bool:
+    media_type = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    return answer.status == 200 and media_type == _EVENT_STREAM
+
+
+@contextmanager
+def _named_failures() -> Iterator[None]:
+    try:
+        yield
+    except outbound.OutboundError as error:
+        raise failures.of_outbound(error) from error
+    except EventTooLarge as error:
+        raise failures.MaybeTaken(f"{error} (max_event)") from error
+    except TimeoutError as error:
+        raise failures.MaybeTaken("the answer took too long") from error
