@@ -70,11 +70,13 @@ class Page:
         await look(there, seconds=PAGE_LOAD, what=f"the page to be {state}")
 
     async def entries(self, kind: str = "theirs") -> list[str]:
-        """The finished entries of that kind (theirs or own), in order, without their times."""
+        """The words of the finished entries of that kind (theirs or own), in order."""
 
         def read() -> list[str]:
             selector = f"#entries > .entry.{kind}:not(.preview) > .bubble"
-            return [bubble.text for bubble in self._driver.find_elements(By.CSS_SELECTOR, selector)]
+            texts = [bubble.text for bubble in self._driver.find_elements(By.CSS_SELECTOR, selector)]
+            # Who speaks is written for those who cannot see the colours, on a line of its own.
+            return [text.partition("\n")[2] for text in texts] if kind == "own" else texts
 
         return await self._steady(read)
 

@@ -39,9 +39,13 @@ class Crowd:
         return {update for update, text in self.said.items() if not shown[text]}
 
     def in_flight(self) -> int:
-        """Messages that the gateway has acknowledged and not answered yet."""
+        """Chats in which the gateway may be at work: it has acknowledged something after what it answered last."""
         pending = {update["update_id"] for update in self.telegram.updates.pending}
-        return len(self.unanswered() - pending)
+        shown, newest = self.shown(), dict.fromkeys(self._counts, True)
+        for update, text in self.said.items():
+            if update not in pending:
+                newest[int(text.split()[1].partition("-")[0])] = shown[text] > 0
+        return sum(not is_answered for is_answered in newest.values())
 
     def repeated(self) -> dict[str, int]:
         return {text: count for text, count in self.shown().items() if count > 1}

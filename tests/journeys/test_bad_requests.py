@@ -83,7 +83,7 @@ async def desk(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Desk]:
         gateway.private |= {OTHER_SECRET, OTHER_TOKEN}
         await gateway.start()
         for bot in (telegram, other):
-            await bot.changes.until(lambda bot=bot: bot.updates.webhook, what="the webhook")
+            await bot.wait_for_calls("setWebhook")
         yield Desk(gateway, telegram, agent)
         assert await gateway.stop() == 0
         gateway.private |= words_said(telegram)

@@ -39,6 +39,8 @@ CASES = {
     "deliver.after_send": "F08",
 }
 EVERYWHERE = [pytest.param(point, marks=[pytest.mark.case(CASES[point])] if point in CASES else []) for point in POINTS]
+WHILE_RECEIVING = [point for point in POINTS if point.startswith("ingress.")]
+WHILE_ASKING = ["router.after_claim", "a2a.after_send", "task.after_observe"]
 
 
 async def die_and_come_back(gateway: GatewayProcess, telegram: FakeTelegram, point: str) -> int | None:
@@ -51,12 +53,10 @@ async def die_and_come_back(gateway: GatewayProcess, telegram: FakeTelegram, poi
     return said.update_id
 
 
-@pytest.mark.parametrize("mode", ["webhook", "polling"])
 @pytest.mark.parametrize("point", EVERYWHERE)
 async def test_wherever_the_process_dies_a_message_is_answered_once_or_shown_as_unknown(
-    point: str, mode: str, telegram: FakeTelegram, agent: ScriptedAgent, gateway: GatewayProcess
+    point: str, telegram: FakeTelegram, agent: ScriptedAgent, gateway: GatewayProcess
 ) -> None:
-    gateway.configure("plugins.support", mode=mode)
     update = await die_and_come_back(gateway, telegram, point)
     summary = await gateway.at_rest()
     answers = [text for text in telegram.texts(CHAT) if ANSWER in text]
@@ -68,17 +68,28 @@ async def test_wherever_the_process_dies_a_message_is_answered_once_or_shown_as_
     assert sum(agent.message_counts.values()) <= 1
 
 
-@pytest.mark.parametrize("point", EVERYWHERE)
-async def test_an_agent_that_deduplicates_makes_only_the_delivery_uncertain(
+@pytest.mark.case("TG-37")
+@pytest.mark.parametrize("point", WHILE_RECEIVING)
+async def test_a_process_that_dies_while_it_polls_answers_each_update_once(
+    point: str, telegram: FakeTelegram, agent: ScriptedAgent, gateway: GatewayProcess
+) -> None:
+    gateway.configure("plugins.support", mode="polling")
+    await die_and_come_back(gateway, telegram, point)
+    await telegram.wait_for_text(CHAT, ANSWER)
+    summary = await gateway.at_rest()
+    assert (telegram.texts(CHAT), admitted(summary), summary["unknown"]) == ([ANSWER], 1, 0)
+    assert sum(agent.message_counts.values()) == 1
+
+
+@pytest.mark.parametrize("point", WHILE_ASKING)
+async def test_an_agent_that_deduplicates_is_asked_again_and_nothing_stays_unknown(
     point: str, telegram: FakeTelegram, agent: ScriptedAgent, gateway: GatewayProcess
 ) -> None:
     gateway.configure("agents.remote", resubmit="same_message_id")
     await die_and_come_back(gateway, telegram, point)
+    await telegram.wait_for_text(CHAT, ANSWER)
     summary = await gateway.at_rest()
-    answers = [text for text in telegram.texts(CHAT) if ANSWER in text]
-    outcome = ANSWERED if point == "router.after_claim" else OUTCOME[point]
-    assert (len(answers), summary["unknown"]) == outcome
-    assert len(agent.message_counts) == 1
+    assert (telegram.texts(CHAT), summary["unknown"], len(agent.message_counts)) == ([ANSWER], 0, 1)
 
 
 @pytest.mark.case("F05")

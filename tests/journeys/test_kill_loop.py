@@ -16,10 +16,10 @@ from tests.journeys.process import GatewayProcess, admitted
 
 KILLS = 50
 CHATS = 8
-MESSAGES = 12  # between two kills
+MESSAGES = 10  # between two kills
 START = 1.0  # seconds; a fifth of the kills fall within the start
-CALLS = 40  # made by the gateway between its being ready and a kill, at most
-LONGEST = 2.0  # seconds for which a gateway that has nothing more to do is left alive
+CALLS = 30  # made by the gateway between its being ready and a kill, at most
+LONGEST = 1.0  # seconds for which a gateway that has nothing more to do is left alive
 SETTLED = 60.0  # seconds in which everything has to come to rest after the last kill
 
 
@@ -50,10 +50,7 @@ async def _pass(telegram: FakeTelegram, holds: Callable[[], bool], seconds: floa
 @pytest.mark.timeout(200)
 @pytest.mark.case("F32")
 async def test_fifty_kills_under_load_lose_nothing_repeat_nothing_and_invert_nothing(
-    telegram: FakeTelegram,
-    agent: ScriptedAgent,
-    gateway: GatewayProcess,
-    record_property: Callable[[str, object], None],
+    telegram: FakeTelegram, agent: ScriptedAgent, gateway: GatewayProcess
 ) -> None:
     seed = random.SystemRandom().randrange(1 << 32)
     chance = random.Random(seed)
@@ -72,9 +69,10 @@ async def test_fifty_kills_under_load_lose_nothing_repeat_nothing_and_invert_not
     unknown = {int(update) for update in summary["unknown_ids"]}
     said = f"seed {seed}, {len(crowd.said)} messages, {in_flight} in flight at kills, {len(unknown)} unknown"
     print(said)
-    assert in_flight > KILLS, said
+    assert in_flight >= KILLS, said
     assert crowd.unanswered() <= unknown, said
-    assert summary["unknown"] <= in_flight, said
+    assert unknown <= crowd.said.keys(), said
+    assert len(crowd.unanswered()) <= in_flight, said
     assert not crowd.repeated(), said
     assert not crowd.inversions(), said
     assert admitted(summary) == len(crowd.said), said

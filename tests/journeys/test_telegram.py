@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.fakes.agent import ScriptedAgent
+from tests.fakes.agent import CancelMode, ScriptedAgent
 from tests.fakes.agent_scripts import ask_then_answer, stream_echo, working_until
 from tests.fakes.telegram import FakeTelegram
 from tests.fakes.telegram_people import person
@@ -70,18 +70,18 @@ async def test_a_question_back_is_answered_and_continues_exactly_that_task(
 
 
 @pytest.mark.case("TG-32")
-@pytest.mark.parametrize("kind", ["group", "supergroup"])
 async def test_in_a_group_only_who_mentions_the_bot_is_answered_and_the_question_is_quoted(
-    kind: str, telegram: FakeTelegram, agent: ScriptedAgent, gateway: GatewayProcess
+    telegram: FakeTelegram, agent: ScriptedAgent, gateway: GatewayProcess
 ) -> None:
-    telegram.group(GROUP, kind=kind)
     await gateway.start()
-    telegram.user_says(GROUP, "just talking among ourselves")
-    said = telegram.user_says(GROUP, "@desk_bot what is an engine")
-    (shown,) = await telegram.wait_for_messages(GROUP)
+    for chat, kind in ((GROUP, "group"), (GROUP - 100, "supergroup")):
+        telegram.group(chat, kind=kind)
+        telegram.user_says(chat, "just talking among ourselves")
+        said = telegram.user_says(chat, "@desk_bot what is an engine")
+        (shown,) = await telegram.wait_for_messages(chat)
+        assert (shown.text, shown.reply_to) == ("echo: what is an engine", said.message_id)
     await gateway.at_rest()
-    assert (shown.text, shown.reply_to) == ("echo: what is an engine", said.message_id)
-    assert len(agent.message_counts) == len(telegram.messages(GROUP)) == 1
+    assert len(agent.message_counts) == len(telegram.calls_of("sendMessage")) == 2
 
 
 @pytest.mark.case("TG-27")
@@ -176,14 +176,14 @@ async def test_a_stranger_gets_silence_and_reaches_no_agent(
     assert len(agent.message_counts) == 1
 
 
-@pytest.mark.parametrize("kind", ["photo", "sticker", "voice", "document", "location"])
 async def test_content_that_cannot_be_read_gets_a_notice_and_no_agent_is_asked(
-    kind: str, telegram: FakeTelegram, agent: ScriptedAgent, gateway: GatewayProcess
+    telegram: FakeTelegram, agent: ScriptedAgent, gateway: GatewayProcess
 ) -> None:
     await gateway.start()
-    telegram.user_sends(CHAT, kind)
-    (shown,) = await telegram.wait_for_messages(CHAT)
-    assert kind in shown.text
+    for chat, kind in enumerate(("photo", "sticker", "voice", "document", "location"), start=CHAT):
+        telegram.user_sends(chat, kind)
+        (shown,) = await telegram.wait_for_messages(chat)
+        assert kind in shown.text
     assert not agent.message_counts
 
 
@@ -220,3 +220,33 @@ async def test_an_answer_goes_to_the_chat_that_asked_even_when_others_wrote_sinc
     await gateway.at_rest()
     assert telegram.texts(CHAT) == ["a private report"]
     assert telegram.texts(CHAT + 1) == ["echo: somebody else writes"]
+
+
+@pytest.mark.case("A2A-14")
+@pytest.mark.case("A2A-15")
+@pytest.mark.parametrize(
+    ("mode", "told"),
+    [
+        ("overtaken", "Cancelled."),
+        ("ignored", "has not confirmed"),
+        ("asked", "has not confirmed"),
+        ("unsupported", "cannot stop this task"),
+    ],
+)
+async def test_what_an_agent_says_after_a_cancel_is_recorded_and_not_shown(
+    mode: CancelMode, told: str, telegram: FakeTelegram, agent: ScriptedAgent, gateway: GatewayProcess
+) -> None:
+    go_on = asyncio.Event()
+    agent.on_cancel = mode
+    agent.behave(working_until(go_on, "too late for this"))
+    await gateway.start()
+    telegram.user_says(CHAT, "something very long")
+    await agent.wait_for_state("WORKING")
+    telegram.user_says(CHAT, "/cancel")
+    await telegram.wait_for_text(CHAT, told)
+    go_on.set()
+    task = await agent.wait_for_state("COMPLETED")
+    telegram.user_says(CHAT, "and something short")
+    await telegram.wait_for_text(CHAT, "echo: and something short")
+    assert ("too late for this" in task.text, gateway.is_running) == (True, True)
+    assert not [text for text in telegram.texts(CHAT) if "too late" in text]
