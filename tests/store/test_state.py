@@ -1,9 +1,11 @@
 """Conformance: leases with fencing, and what plugins remember, by compare-and-set."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
+from gateway.store.sqlite import SqliteStore
 from tests.store.line import Line
 
 
@@ -64,3 +66,13 @@ async def test_leases_of_different_names_are_different(line: Line) -> None:
     await line.store.acquire("poll", "me", 30)
 
     assert await line.store.acquire("other", "you", 30) == 1
+
+
+async def test_a_new_holder_of_the_file_does_not_wait_for_the_leases_of_the_last(tmp_path: Path) -> None:
+    async with SqliteStore(tmp_path / "desk.db") as first:
+        await first.hold()
+        fence = await first.acquire("telegram:7", "first", 3600)
+    async with SqliteStore(tmp_path / "desk.db") as second:
+        await second.hold()
+        assert fence is not None
+        assert await second.acquire("telegram:7", "second", 3600) == fence + 1

@@ -14,8 +14,10 @@ from core.delivery import Delivery, RenderedPiece
 from core.envelope import Candidate, Moved, Unreadable
 from core.errors import ConfigurationError, StoreUnavailable
 from core.identity import Address, Source
+from core.persistence import patiently
 from core.plugin import Cursor, Entry
 from core.store import Admission, Cancellation, DeskView, NotBefore, Observation, Ready, Settlement, Turn
+from core.telemetry import Silent
 from gateway.store.rules import Policy
 from gateway.store.sqlite import admissions, deliveries, desk, observations, retention, schema, state, turns
 from gateway.store.sqlite.history import history
@@ -62,12 +64,14 @@ class SqliteStore:
     async def hold(self) -> None:
         """Wait until this process holds the file and can write it; brings it to this code's schema.
 
+        Leases of processes that held it before are void: a new holder need not wait for their end.
         Raises ConfigurationError where waiting would not help.
         """
         await self._hold.take()
         try:
             while self._writer is None:
                 self._writer = await self._opened()
+            await patiently(lambda: self._run(state.void_leases), Silent())
         except BaseException:  # a wait that was given up too must leave nothing held
             self._hold.release()
             raise

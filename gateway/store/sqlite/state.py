@@ -21,6 +21,10 @@ def release(tx: Tx, name: str, holder: str) -> None:
     tx.execute(SQL["release_lease"], (name, holder))
 
 
+def void_leases(tx: Tx) -> None:
+    tx.execute(SQL["void_leases"])
+
+
 def read(tx: Tx, account: str, name: str) -> tuple[str, int] | None:
     row = tx.execute(SQL["read_state"], (account, name)).fetchone()
     return (row[0], row[1]) if row else None

@@ -11,6 +11,10 @@ ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, fence = excluded.fenc
 -- The fence stays, so that the next holder's is higher.
 UPDATE lease SET until = 0, holder = '' WHERE name = ? AND holder = ?;
 
+-- name: void_leases
+-- Whoever held one held the file, and is gone.
+UPDATE lease SET until = 0, holder = '';
+
 -- name: read_state
 SELECT value, version FROM plugin_state WHERE account = ? AND name = ?;
 
