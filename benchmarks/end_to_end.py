@@ -74,7 +74,7 @@ async def _compare(mode: Mode, effort: Effort) -> dict[str, list[EndToEnd]]:
 
 
 async def _measure(program: Program, mode: Mode, effort: Effort) -> EndToEnd:
-    total = effort.scaled(1000, 300) if mode.rate else effort.scaled(3000, 800)
+    total = effort.scaled(800, 300) if mode.rate else effort.scaled(2000, 800)
     async with line(program, is_streaming=mode.is_streaming) as running:
         warm = effort.scaled(300, 100)
         await running.warm_up(warm)

@@ -54,7 +54,7 @@ async def run(effort: Effort) -> Outcome:
 async def _measure(program: Program, effort: Effort) -> Mapping[int, Ingest]:
     async with line(program, is_parked=True) as running:
         await running.warm_up(effort.scaled(500, 200))
-        return {at: await _load(running, at, effort.scaled(10_000, 3_000)) for at in CONNECTIONS}
+        return {at: await _load(running, at, effort.scaled(6_000, 2_000)) for at in CONNECTIONS}
 
 
 async def _load(running: Line, connections: int, total: int) -> Ingest:

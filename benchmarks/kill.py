@@ -62,25 +62,33 @@ async def _survive(total: int, duplicates: float) -> Survival:
         series = Series.fresh(running.numbering, "kill", total, CHATS)
         plan = running.plan(series, CONNECTIONS, duplicates=duplicates, in_order=not duplicates, retries=RETRIES)
         async with asyncio.TaskGroup() as group:
-            killing = group.create_task(_kill(running, [int(at * total * (1 - duplicates)) for at in KILLED_AT]))
+            killing = group.create_task(
+                _kill(running, series, [int(at * total * (1 - duplicates)) for at in KILLED_AT])
+            )
             report = await drive(plan)
         await running.until_shown(len(report.accepted), PATIENCE)
         await asyncio.sleep(LATE)
-        unknown = {int(number) - series.first for number in (await running.summary())["unknown_ids"]}
+        unknown = await _unknown(running, series)
         in_flight, restart = killing.result()
         return _survival(report, await running.shown(series), unknown, in_flight, restart)
 
 
-async def _kill(running: Line, thresholds: Sequence[int]) -> tuple[int, float]:
+async def _kill(running: Line, series: Series, thresholds: Sequence[int]) -> tuple[int, float]:
     """What was in flight at all kills together, and the longest restart in seconds."""
     in_flight, restart = 0, 0.0
     for threshold in thresholds:
         await running.until_shown(threshold, PATIENCE)
+        given_up = len(await _unknown(running, series) - (await running.shown(series)).keys())
         await running.server.kill()
-        in_flight += await _left_in_flight(running)
+        in_flight += await _left_in_flight(running) - given_up  # which was counted at an earlier kill
         await running.server.start()
         restart = max(restart, running.server.started_in)
     return in_flight, restart
+
+
+async def _unknown(running: Line, series: Series) -> set[int]:
+    """The messages whose submission or delivery Frontdesk shows as unknown, by index."""
+    return {int(number) - series.first for number in (await running.summary())["unknown_ids"]}
 
 
 async def _left_in_flight(running: Line) -> int:

@@ -19,6 +19,10 @@ LOOK_AGAIN = 0.005  # seconds between two looks at whether the port is open; the
 TAIL = 2000  # characters of the log that explain a failed start
 
 
+class NotStarted(Exception):
+    """A server did not come to listen; the text holds the end of its log."""
+
+
 def free_port() -> int:
     """A port that was free a moment ago."""
     with socket.socket() as probe:
@@ -56,7 +60,7 @@ class Server:
         await self._end(signal.SIGTERM)
 
     async def start(self) -> None:
-        """Returns once it listens; raises RuntimeError with the end of its log when it does not."""
+        """Returns once it listens; raises NotStarted when it does not."""
         began = time.perf_counter()
         with self._log.open("ab") as output:
             self._process = await asyncio.create_subprocess_exec(
@@ -67,7 +71,7 @@ class Server:
                 await self._until_it_listens(self._process)
         except TimeoutError:
             await self.kill()
-            raise RuntimeError(f"{self.name} did not listen within {START_TIMEOUT:.0f} s:\n{self._tail()}") from None
+            raise NotStarted(f"{self.name} did not listen within {START_TIMEOUT:.0f} s:\n{self._tail()}") from None
         self.started_in = time.perf_counter() - began
 
     async def kill(self) -> None:
@@ -83,7 +87,7 @@ class Server:
             else:
                 writer.close()
                 return
-        raise RuntimeError(f"{self.name} ended with {process.returncode} before it listened:\n{self._tail()}")
+        raise NotStarted(f"{self.name} ended with {process.returncode} before it listened:\n{self._tail()}")
 
     async def _end(self, how: signal.Signals) -> None:
         process, self._process = self._process, None

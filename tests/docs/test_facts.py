@@ -6,6 +6,9 @@ from typing import get_args
 
 import pytest
 
+from a2a import card_keeping, interfaces
+from a2a.card import SPOKEN
+from core.notices import NOTICES
 from core.outbox import SEND_LIMIT
 from core.patience import Patience
 from core.session import COLLECTED
@@ -34,12 +37,19 @@ FACTS = [
     (AGENTS, f"a silence of {PATIENCE.quiet:.0f} s"),
     (AGENTS, f"from {PATIENCE.poll_first:.0f} s to {PATIENCE.poll_most / 60:.0f} min"),
     (AGENTS, f"It has {ANSWER_LIMIT:.0f} s"),
+    (AGENTS, f"from {card_keeping.LEAST_LIFETIME / 60:.0f} min to {card_keeping.MOST_LIFETIME / 3600:.0f} h"),
+    (AGENTS, f"{card_keeping.LIFETIME / 3600:.0f} h where it says nothing"),
+    (AGENTS, "Spoken are `{}`, `{}`, `{}` and `{}`.".format(*SPOKEN)),
+    (AGENTS, f"passed over for {interfaces.PASSED_OVER / 60:.0f} min"),
+    (OPERATIONS, NOTICES["command_interrupted"][0]),
+    (TELEGRAM, NOTICES["busy"][0]),
     (TELEGRAM, f"above {webhook.BODY_LIMIT >> 10} KiB"),
     (TELEGRAM, {600.0: "every ten minutes"}[webhook.CHECK_INTERVAL]),
     (TELEGRAM, f"{TELEGRAM_LIMIT:,} UTF-16 units"),
     ("docs/configuration.md", {1.0: "once a second in a private chat"}[outgoing.PREVIEW_INTERVAL]),
     ("docs/configuration.md", {3.0: "every three seconds in a group"}[outgoing.GROUP_PREVIEW_INTERVAL]),
     ("docs/configuration.md", f"{COLLECTED} at most"),
+    ("docs/configuration.md", {300.0: "passes that one over for five minutes"}[interfaces.PASSED_OVER]),
     (WEBCHAT, f"{TEXT_LIMIT:,} characters a message"),
     (WEBCHAT, f"the newest {webchat.HISTORY_LIMIT} entries"),
     (WEBCHAT, f"{streams.PER_VISITOR} open pages of one visitor"),
