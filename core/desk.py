@@ -17,6 +17,8 @@ from core.session import Lanes
 from core.store import Deliveries, DeskRecords, DeskView, Observation, Turn, TurnEnd, Turns, TurnState, Work
 from core.tracker import TaskTracker
 
+CHANGES_SOMETHING = frozenset({"new", "cancel", "again"})  # carried out at most once
+
 
 class Desk:
     def __init__(
@@ -33,12 +35,14 @@ class Desk:
         self._tracker, self._outbox, self._lanes, self._clock = tracker, outbox, lanes, clock
 
     async def answer(self, turn: Turn, park: Callable[[], None], *, after: float | None) -> Turn:
-        """A command whose answer a stop cut off may have been carried out: the person is asked to send it again."""
+        """What a stop cut off may have been carried out: of a command that changes something the person is told so."""
         del park  # it holds no slot
         return await self._tracker.guard(lambda: turn, self._act(turn, is_new=after is None))
 
     async def _act(self, turn: Turn, *, is_new: bool) -> Turn:
-        pieces = await self._pieces(turn) if is_new else (notice("command_interrupted", turn.language),)
+        name = turn.envelopes[0].command.partition(" ")[0]
+        is_told = not is_new and name in CHANGES_SOMETHING
+        pieces = (notice("command_interrupted", turn.language),) if is_told else await self._pieces(turn)
         rendered = self._tracker.render(turn, pieces)
         return await self._tracker.commit(Observation(turn=turn, pieces=rendered, end=TurnEnd(TurnState.COMPLETED)))
 

@@ -59,7 +59,7 @@ class SourceIntake:
         if self._moved is None:
             self._moved = await self._store.aliases(account.source)
         candidates = [self._stamp(account, item) if isinstance(item, Inbound) else item for item in batch]
-        if len(candidates) > 1:
+        if len(candidates) > 1 or cursor is not None:
             candidates = self._without_floods(candidates)
         with self._lanes.room_for(self._owners_of_work(candidates)):
             crashpoint("ingress.before_commit")
@@ -94,12 +94,18 @@ class SourceIntake:
     def _without_floods(
         self, candidates: Sequence[Candidate | Unreadable | Moved]
     ) -> list[Candidate | Unreadable | Moved]:
-        """In a batch, one sender with too much unanswered must not hold up the others: it is told that this is busy."""
-        coming = Counter(self._owners_of_work(candidates))
-        floods = {owner for owner, count in coming.items() if self._lanes.is_flooding(owner, count)}
-        return [
-            replace(item, command="busy") if _is_work(item) and item.owner in floods else item for item in candidates
-        ]
+        """Where a stream of events is read in order, one sender with too much unanswered must not hold up the others:
+        what is too much gets the answer that this is busy."""
+        coming: Counter[str] = Counter()
+        admissible: list[Candidate | Unreadable | Moved] = []
+        for item in candidates:
+            if _is_work(item):
+                coming[item.owner] += 1
+                if self._lanes.is_flooding(item.owner, coming[item.owner]):
+                    coming[item.owner] -= 1
+                    item = replace(item, command="busy")
+            admissible.append(item)
+        return admissible
 
     @staticmethod
     def _owners_of_work(candidates: Sequence[Candidate | Unreadable | Moved]) -> list[str]:

@@ -168,7 +168,7 @@ async def _held(store: SqliteStore, stop: asyncio.Event, telemetry: Telemetry) -
     try:
         await asyncio.wait({holding, stopping}, return_when=asyncio.FIRST_COMPLETED, timeout=STANDBY_SAID)
         if not holding.done() and not stop.is_set():
-            telemetry.event("gateway.standing_by", level="warning", reason=f"{store.path} is held by another process")
+            telemetry.event("gateway.standing_by", level="warning", reason=store.healthy)
             await asyncio.wait({holding, stopping}, return_when=asyncio.FIRST_COMPLETED)
         if holding.done():
             await holding
