@@ -70,13 +70,14 @@ class Previews:
         await self._deliveries.previewed(turn.id, shown)
 
     def _begin(self, preview: "Preview") -> None:
-        if not preview.ended:
-            preview.task = self._tasks.create_task(self._show(preview), name=f"preview {preview.turn.id}")
+        plugin = preview.plugin
+        if plugin is not None and not preview.ended:
+            preview.task = self._tasks.create_task(self._show(preview, plugin), name=f"preview {preview.turn.id}")
 
-    async def _show(self, preview: "Preview") -> None:
+    async def _show(self, preview: "Preview", plugin: AgentPlugin) -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(HARD_END):
-                await preview.show()
+                await preview.show(plugin)
         self._open.pop(preview.turn.id, None)
 
 
@@ -84,7 +85,7 @@ class Preview:
     """One turn's preview in its conversation."""
 
     def __init__(self, turn: Turn, plugin: AgentPlugin | None, previews: Previews) -> None:
-        self.turn, self._plugin, self._previews = turn, plugin, previews
+        self.turn, self.plugin, self._previews = turn, plugin, previews
         self.news = asyncio.Event()
         self.timer: asyncio.TimerHandle | None = None
         self.task: asyncio.Task[None] | None = None
@@ -99,30 +100,28 @@ class Preview:
             self._text = text
             self.news.set()
 
-    async def show(self) -> None:
-        assert self._plugin is not None
-        able = self._plugin.capabilities
+    async def show(self, plugin: AgentPlugin) -> None:
+        able = plugin.capabilities
         pause = able.preview_interval if able.previews else able.activity_interval
         while not self.ended:
             self.news.clear()
             text = self._text if able.previews else ""
             if (text or able.activity_interval) and self._previews.may_show(self.turn):
-                await self._frame(text)
+                await self._frame(plugin, text)
             await asyncio.sleep(pause or 1.0)
             if able.previews:
                 with suppress(TimeoutError):  # nothing new: the sign of activity is due again
                     async with asyncio.timeout(able.activity_interval):
                         await self.news.wait()
 
-    async def _frame(self, text: str) -> None:
-        assert self._plugin is not None
+    async def _frame(self, plugin: AgentPlugin, text: str) -> None:
         turn = self.turn
         quote = turn.envelopes[-1].message_id if turn.envelopes and not turn.is_direct else ""
         frame = PreviewFrame(turn.address, turn.id, text, self.shown, turn.is_direct, quote)
         self.idle.clear()
         try:
             async with asyncio.timeout(CALL_LIMIT):
-                shown = await self._plugin.preview(frame)
+                shown = await plugin.preview(frame)
             if shown and shown != self.shown:
                 self.shown = shown
                 await self._previews.keep(turn, shown)
