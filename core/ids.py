@@ -1,9 +1,27 @@
 """Identities the gateway issues itself."""
 
-import random
+import os
 import time
 
-_random = random.SystemRandom()
+POOL = 4000  # bytes of randomness fetched at once: asking the kernel for each id costs more than all the rest of it
+RANDOM = 10  # bytes in one id
+
+
+class _Randomness:
+    """The operating system's randomness, a pool at a time; each byte is used once."""
+
+    def __init__(self) -> None:
+        self._pool, self._used = b"", POOL
+
+    def bits(self) -> int:
+        if self._used >= POOL:
+            self._pool, self._used = os.urandom(POOL), 0
+        taken = self._pool[self._used : self._used + RANDOM]
+        self._used += RANDOM
+        return int.from_bytes(taken, "big")
+
+
+_randomness = _Randomness()
 
 
 def new_id() -> str:
@@ -12,7 +30,7 @@ def new_id() -> str:
     Ids made later sort later, to the millisecond, so that indexes grow at one end; 74 random bits keep them
     unguessable enough for names. Where an id is a capability (a cookie, a push URL) use `secrets` instead.
     """
-    bits = (time.time_ns() // 1_000_000) << 80 | _random.getrandbits(80)
+    bits = (time.time_ns() // 1_000_000) << 80 | _randomness.bits()
     bits = bits & ~(0xF << 76) | 0x7 << 76
     bits = bits & ~(0x3 << 62) | 0x2 << 62
     return f"{bits:032x}"

@@ -41,7 +41,8 @@ class Line:
         clock: Clock,
         telemetry: Telemetry,
     ) -> None:
-        self.settings, self.store, self.host = settings, store, host
+        self.store, self.host = store, host
+        self._use(settings)
         self._tasks, self._clock, self._telemetry = tasks, clock, telemetry
         self.plugins: Mapping[str, AgentPlugin] = make_plugins(settings.plugins, host)
         self.delegates = {name: self._delegate(entry) for name, entry in settings.agents.items()}
@@ -68,7 +69,7 @@ class Line:
         self.desk = Desk(store, store, store, self.tracker, self.outbox, lambda: self.lanes, clock)
         self.lanes = Lanes(
             store,
-            lambda: bounds_of(self.settings.gateway),
+            lambda: self._bounds,
             tasks,
             clock,
             telemetry,
@@ -77,9 +78,7 @@ class Line:
         )
 
     def intake(self, account: str) -> SourceIntake:
-        return SourceIntake(
-            lambda: account_of(self.settings.plugins[account]), self.store, self.lanes, self._clock, self._telemetry
-        )
+        return SourceIntake(lambda: self._accounts[account], self.store, self.lanes, self._clock, self._telemetry)
 
     def change(self, settings: Settings, agents: Sequence[str]) -> None:
         """Go on with other settings; these agents are made anew, or gone. What raises changes nothing."""
@@ -87,8 +86,14 @@ class Line:
         for name in agents:
             self.delegates.pop(name, None)
         self.delegates.update(made)
-        self.settings = settings
+        self._use(settings)
         self.lanes.refill()
+
+    def _use(self, settings: Settings) -> None:
+        """What every message asks of the settings is made once."""
+        self.settings = settings
+        self._bounds = bounds_of(settings.gateway)
+        self._accounts = {name: account_of(entry) for name, entry in settings.plugins.items()}
 
     async def recover(self) -> dict[str, int]:
         """Take up what the last process left: begun attempts, unfinished turns, queued messages.
