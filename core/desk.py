@@ -70,7 +70,7 @@ class Desk:
         return (notice("help", turn.language, commands=lines),)
 
     async def _new(self, turn: Turn, _argument: str) -> tuple[Piece, ...]:
-        await self._turns.renew(turn.conversation, self._clock.now())
+        self._tracker.let_go(await self._turns.renew(turn.conversation, self._clock.now()))
         view = await self._records.view(turn.conversation)
         return (notice("new_running" if view.works else "new", turn.language),)
 
@@ -93,8 +93,9 @@ class Desk:
         )
         self._lanes().drop(turn.owner, covered.dropped)
         self._tracker.cancel(covered.turns)
+        self._tracker.let_go(covered.closed)
         if not covered.turns and not covered.dropped:
-            return (notice("cancel_nothing", turn.language),)
+            return (notice("cancel_question" if covered.closed else "cancel_nothing", turn.language),)
         return (notice("cancel_asked", turn.language, working=len(covered.turns), dropped=covered.dropped),)
 
     async def _again(self, turn: Turn, _argument: str) -> tuple[Piece, ...]:

@@ -31,6 +31,10 @@ NOTICES: dict[str, tuple[str, str]] = {
     "idle": ("Nothing is being worked on.", "目前没有进行中的任务。"),
     "status": ("{lines}", "{lines}"),
     "cancel_nothing": ("There is nothing to cancel.", "没有可以取消的任务。"),
+    "cancel_question": (
+        "Then never mind: the question is closed.",
+        "好的，这个问题不用回答了。",
+    ),
     "cancel_asked": (
         "Asked to stop {working}; {dropped} waiting dropped.",
         "已请求停止 {working} 个任务，并丢弃排队中的 {dropped} 条消息。",
@@ -58,7 +62,10 @@ NOTICES: dict[str, tuple[str, str]] = {
     "no_content": ("The agent finished without saying anything.", "智能体已完成，但没有返回内容。"),
     "failed": ("The agent could not do this.", "智能体未能完成这项任务。"),
     "rejected": ("The agent declined this task.", "智能体拒绝了这项任务。"),
-    "declined": ("The agent did not take the message: {reason}", "智能体没有接受这条消息：{reason}"),
+    "declined": (
+        "The agent did not take the message. Its operator has been told why.",
+        "智能体没有接受这条消息，原因已通知管理员。",
+    ),
     "not_authorised": (
         "The agent does not let this gateway in. Its operator has been told.",
         "智能体拒绝了网关的访问，管理员已收到通知。",

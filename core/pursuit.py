@@ -391,10 +391,18 @@ class Pursuit:
     # ------------------------------------------------------------------ ends
 
     async def _fail(self, error: AgentError, name: str) -> None:
+        self._helm.telemetry.event(
+            "submission.refused",
+            level="warning",
+            turn=self.turn.id,
+            agent=self.turn.agent,
+            outcome=name,
+            error=str(error),
+        )
         await self._commit(
             submission=SubmissionState.REJECTED,
             records=(record_of_error(error),),
-            pieces=(notice(name, self.turn.language, reason=str(error)),),
+            pieces=(notice(name, self.turn.language),),
             end=TurnEnd(TurnState.FAILED, reason=str(error)),
         )
 

@@ -179,11 +179,21 @@ class Ready:
 
 
 @dataclass(frozen=True, slots=True)
+class OpenTask:
+    """An interrupted task whose question nobody will answer any more."""
+
+    agent: str
+    task_id: str
+    context_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class Cancellation:
-    """What a cancel covers: turns at work, to be told to their agents, and queued messages dropped."""
+    """What a cancel covers: turns at work and open questions, to be told to their agents, and messages dropped."""
 
     turns: tuple[str, ...]  # turn ids
     dropped: int
+    closed: tuple[OpenTask, ...] = ()
 
 
 class Turns(Protocol):
@@ -230,8 +240,11 @@ class Turns(Protocol):
         """An operator's cancel of one turn, kept over a restart; False when it is not at work."""
         ...
 
-    async def renew(self, conversation: str, now: Instant) -> None:
-        """/new: the next message starts a new remote context and a new thread; running work goes on."""
+    async def renew(self, conversation: str, now: Instant) -> tuple[OpenTask, ...]:
+        """/new: the next message starts a new remote context and a new thread; running work goes on.
+
+        Open questions are closed, since what is written next answers none of them; their tasks are returned.
+        """
         ...
 
 

@@ -6,11 +6,14 @@ deliveries that implies, and finds it again when a person cancels or an operator
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 
+from core.agent import Agent, TaskRef
 from core.clock import Clock
 from core.crashpoint import crashpoint
 from core.delivery import Piece, RenderedPiece
-from core.errors import LeaseLost
+from core.errors import AgentError, LeaseLost
 from core.notices import notice
 from core.parts import text_of
 from core.patience import Patience
@@ -18,7 +21,7 @@ from core.persistence import patiently
 from core.plugin import AgentPlugin
 from core.preview import Preview, Previews
 from core.pursuit import Delegate, Pursuit
-from core.store import Observation, SubmissionState, Turn, TurnEnd, Turns, TurnState
+from core.store import Observation, OpenTask, SubmissionState, Turn, TurnEnd, Turns, TurnState
 from core.telemetry import Telemetry
 
 
@@ -77,6 +80,13 @@ class TaskTracker:
         for pursuit in found:
             pursuit.cancel()
         return len(found)
+
+    def let_go(self, tasks: Sequence[OpenTask]) -> None:
+        """Tell agents that nobody will answer their questions; best effort, since nothing waits for it."""
+        for task in tasks:
+            delegate = self._delegates.get(task.agent)
+            if delegate is not None and task.task_id:
+                self.spawn(partial(_cancel, delegate.agent, task), f"let go {task.task_id}")
 
     def refresh(self, turn_id: str) -> bool:
         """Ask after a turn's task now; False when it is not at work here."""
@@ -143,3 +153,8 @@ class TaskTracker:
             messages=len(turn.envelopes),
             previewed=preview.task is not None,
         )
+
+
+async def _cancel(agent: Agent, task: OpenTask) -> None:
+    with suppress(AgentError):
+        await agent.cancel(TaskRef(task.task_id, task.context_id))

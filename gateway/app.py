@@ -20,7 +20,7 @@ from collections.abc import AsyncIterator, Callable
 
 from aiohttp import web
 
-from config.settings import Settings
+from config.settings import GatewaySettings, Settings
 from core.clock import SystemClock
 from core.doors.ingress import Ingress, IngressLimits, Refusal
 from core.doors.listener import Listener
@@ -77,9 +77,9 @@ def _only(failure: Exception) -> Exception:
 
 
 async def _serve(settings: Settings, reread: Callable[[], Settings], telemetry: Telemetry) -> None:
-    clock, holder, stop = SystemClock(), new_id(), asyncio.Event()
+    clock, holder, stop = SystemClock(), new_id(), Stop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        asyncio.get_running_loop().add_signal_handler(number, stop.again)
     gateway = settings.gateway
     try:
         async with (
@@ -118,6 +118,19 @@ def _reload(line: Line, supervisor: Supervisor, reread: Callable[[], Settings], 
     telemetry.event("configuration.reread", changed=[*found.live, *found.agents], needs_restart=list(found.restart))
 
 
+class Stop(asyncio.Event):
+    """Set by the first signal; a second one says not to wait for anything."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.at_once = asyncio.Event()
+
+    def again(self) -> None:
+        if self.is_set():
+            self.at_once.set()
+        self.set()
+
+
 class _Stopped(Exception):
     """Ends the TaskGroup: what still waits on remote tasks is cut off, and taken up by the next start."""
 
@@ -139,11 +152,28 @@ async def _listening(
     operations = LineOperations(line, supervisor, Records(line.store))
     app.add_routes(ControlApi(operations, operator, telemetry, version=VERSION).routes(ingress))
     app.add_routes(distinct_routes({name: plugin.routes(ingress) for name, plugin in line.plugins.items()}))
-    async with Listener(app, host=gateway.host, port=gateway.port, limits=limits) as listener:
+    listening = Listener(app, host=gateway.host, port=gateway.port, limits=limits)
+    async with _saying_where(listening, gateway) as listener:
         where = f"http://{gateway.host}:{listener.port}"
         telemetry.event("gateway.listening", address=where, version=VERSION, configuration=line.settings.origin)
         yield listener
         health.is_draining = True
+
+
+@contextlib.asynccontextmanager
+async def _saying_where(listening: Listener, gateway: GatewaySettings) -> AsyncIterator[Listener]:
+    """The listener; when it cannot listen, the error names the address and the remedy."""
+    try:
+        listener = await listening.__aenter__()
+    except OSError as error:
+        raise OSError(
+            f"cannot listen on {gateway.host}:{gateway.port}: {error.strerror or error}; stop what uses it, or set "
+            "gateway.host and gateway.port (FRONTDESK_GATEWAY__PORT) to a free one"
+        ) from error
+    try:
+        yield listener
+    finally:
+        await listening.__aexit__(None, None, None)
 
 
 def _refused(telemetry: Telemetry) -> Callable[[web.Request, Refusal], None]:
@@ -162,7 +192,7 @@ def _refused(telemetry: Telemetry) -> Callable[[web.Request, Refusal], None]:
     return record
 
 
-async def _held(store: SqliteStore, stop: asyncio.Event, telemetry: Telemetry) -> bool:
+async def _held(store: SqliteStore, stop: Stop, telemetry: Telemetry) -> bool:
     """Wait until this process holds the store; False when it was told to stop first."""
     holding, stopping = asyncio.ensure_future(store.hold()), asyncio.ensure_future(stop.wait())
     try:
@@ -182,7 +212,7 @@ async def _work(
     line: Line,
     supervisor: Supervisor,
     health: Health,
-    stop: asyncio.Event,
+    stop: Stop,
     tasks: asyncio.TaskGroup,
     telemetry: Telemetry,
 ) -> None:
@@ -195,7 +225,7 @@ async def _work(
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
     await stop.wait()
-    await _drain(line, health, [*receiving, housekeeping], telemetry)
+    await _drain(line, health, stop, [*receiving, housekeeping], telemetry)
 
 
 def _receive(line: Line, supervisor: Supervisor, tasks: asyncio.TaskGroup, name: str) -> asyncio.Task[None]:
@@ -203,18 +233,28 @@ def _receive(line: Line, supervisor: Supervisor, tasks: asyncio.TaskGroup, name:
     return supervisor.start(tasks, name, lambda: plugin.run(line.intake(name)), report=lambda: plugin.health)
 
 
-async def _drain(line: Line, health: Health, receiving: list[asyncio.Task[None]], telemetry: Telemetry) -> None:
+async def _drain(
+    line: Line, health: Health, stop: Stop, receiving: list[asyncio.Task[None]], telemetry: Telemetry
+) -> None:
+    """Let what is at work finish, within the grace; a second signal ends the waiting."""
     health.is_draining = True
     telemetry.event("gateway.draining", turns=line.lanes.running, attempts=line.outbox.at_work)
     for task in receiving:
         task.cancel()
     line.lanes.stop()
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(line.settings.gateway.shutdown_grace):
-            await line.lanes.quiet()
-            await line.outbox.quiet()
+    finished = asyncio.ensure_future(_quiet(line))
+    hurried = asyncio.ensure_future(stop.at_once.wait())
+    grace = line.settings.gateway.shutdown_grace
+    _, left = await asyncio.wait({finished, hurried}, timeout=grace, return_when=asyncio.FIRST_COMPLETED)
+    for waiting in left:
+        waiting.cancel()
     line.outbox.stop()
     telemetry.event("gateway.drained", turns=line.lanes.running, attempts=line.outbox.at_work)
+
+
+async def _quiet(line: Line) -> None:
+    await line.lanes.quiet()
+    await line.outbox.quiet()
 
 
 async def _keep_house(line: Line, telemetry: Telemetry) -> None:

@@ -12,6 +12,7 @@ from core.delivery import Op, Payload, Piece, Refusal, Rejected, Sent, Unknown
 from core.errors import (
     Busy,
     CancelRefused,
+    Declined,
     FloodFromSender,
     NotAccepted,
     OutcomeUnknown,
@@ -942,3 +943,34 @@ async def test_two_ways_to_end_a_turn_at_one_instant_are_one_end(store: Store) -
         await desk.says("hi")
         assert await desk.plugin.until(1) == ["HI"]
         assert desk.events.of("turn.failed") == []
+
+
+async def _asks(ask: Ask) -> AsyncIterator[TaskEvent]:
+    if text_of(ask.parts) == "book":
+        yield task(ask, TaskState.INPUT_REQUIRED, message="Which day?", time=1.0)
+    else:
+        yield task(ask, TaskState.COMPLETED, text_of(ask.parts).upper(), time=2.0)
+
+
+@pytest.mark.parametrize("command", ["/new", "/cancel", "/cancel all"])
+async def test_a_question_that_a_command_closed_is_not_answered_by_the_next_message(store: Store, command: str) -> None:
+    async with world(store, FakeAgent(_asks)) as desk:
+        await desk.says("book")
+        await desk.plugin.until(1)
+        await desk.says(command)
+        await until(lambda: desk.agent.cancels)
+        await desk.says("hello")
+        await until(lambda: "HELLO" in desk.plugin.shown())
+        assert not any("nothing to cancel" in text for text in desk.plugin.shown())
+    assert desk.agent.asks[-1].task_id is None
+
+
+async def test_why_an_agent_declined_is_for_the_operator_and_not_for_the_person(store: Store) -> None:
+    agent = FakeAgent()
+    agent.errors = [Declined("http://127.0.0.1:9999 is a private address; set allow_private_network")]
+    async with world(store, agent) as desk:
+        await desk.says("hi")
+        shown = "".join(await desk.plugin.until(2))
+        assert "127.0.0.1" not in shown
+        [refused] = desk.events.of("submission.refused")
+        assert "private address" in str(refused["error"])

@@ -24,6 +24,7 @@ from core.store import (
     Disposition,
     NotAdmitted,
     Observation,
+    OpenTask,
     Ready,
     SubmissionState,
     Turn,
@@ -265,7 +266,12 @@ class MemoryStore(DeliveryTables):
             front = [lane for lane in lanes if lane is self._foreground(place.id) and lane.state != "waiting"]
             lanes = (front or [lane for lane in lanes if lane.state == "waiting"] or lanes)[:1]
         turns = tuple([turn for lane in lanes if (turn := self._at_work(lane, before, person))])
-        return Cancellation(turns, sum([self._cancel(lane, before, person) for lane in lanes]))
+        closed = self._asked([lane for lane in lanes if lane.asks and person in (None, lane.asks)])
+        return Cancellation(turns, sum([self._cancel(lane, before, person) for lane in lanes]), closed)
+
+    def _asked(self, lanes: list[ThreadRow]) -> tuple[OpenTask, ...]:
+        found = [(lane, self._tasks.get((lane.agent, lane.task_id))) for lane in lanes]
+        return tuple([OpenTask(lane.agent, task.task_id, task.context_id) for lane, task in found if task])
 
     def _covers(self, lane: ThreadRow, before: int, person: str | None) -> bool:
         asks = lane.asks and person in (None, lane.asks)
@@ -288,11 +294,7 @@ class MemoryStore(DeliveryTables):
         resumed = len(self._turns[lane.resume].turn.envelopes) if lane.resume else 0
         lane.resume = ""
         if lane.asks and person in (None, lane.asks):
-            task = self._tasks.get((lane.agent, lane.task_id))
-            if task is not None and is_open(task.state.value, task.disposition.value):
-                self._tasks[lane.agent, lane.task_id] = replace(task, disposition=Disposition.DETACHED)
-            lane.task_id, lane.asks = "", ""
-            lane.state = "cancelled" if lane.state == "waiting" else lane.state
+            self._close_question(lane)
         if lane.state == "queued" and not lane.queue:
             lane.state = "cancelled"
         return len(dropped) + resumed
@@ -304,10 +306,24 @@ class MemoryStore(DeliveryTables):
         held.turn = replace(held.turn, cancel_wanted=True)
         return True
 
-    async def renew(self, conversation: str, now: Instant) -> None:
-        if place := self._resolve(conversation):
-            place.generation += 1
-            self._leave_foreground(place.id)
+    def _close_question(self, lane: ThreadRow) -> None:
+        task = self._tasks.get((lane.agent, lane.task_id))
+        if task is not None and is_open(task.state.value, task.disposition.value):
+            self._tasks[lane.agent, lane.task_id] = replace(task, disposition=Disposition.DETACHED)
+        lane.task_id, lane.asks = "", ""
+        lane.state = "cancelled" if lane.state == "waiting" else lane.state
+
+    async def renew(self, conversation: str, now: Instant) -> tuple[OpenTask, ...]:
+        place = self._resolve(conversation)
+        if place is None:
+            return ()
+        place.generation += 1
+        self._leave_foreground(place.id)
+        asking = [lane for lane in self._active(place.id) if lane.asks]
+        closed = self._asked(asking)
+        for lane in asking:
+            self._close_question(lane)
+        return closed
 
     # ------------------------------------------------------------------ desk
 

@@ -14,7 +14,15 @@ FILES = sorted(file.name for file in FOLDER.glob("*.sql"))
 QUERIES = [(file, name) for file in FILES for name in load(file)]
 
 # Rare, or meant to read everything: a merge of two chats, counts for operators, a list of all that is newest.
-WHOLE_TABLES = {"merge_threads", "merge_envelopes", "merge_turns", "merge_deliveries", "merge_conversation", "counts"}
+WHOLE_TABLES = {
+    "merge_threads",
+    "merge_envelopes",
+    "merge_turns",
+    "merge_deliveries",
+    "merge_conversation",
+    "counts",
+    "void_leases",
+}
 
 SMALL = r"INDEX|CONSTANT|SCAN (r|recent|json_each|\()"  # a (partial) index, values, the newest messages
 

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from core.parts import part_from_json, text_of
-from core.store import Cancellation, DeskView, Ready, Work
+from core.store import Cancellation, DeskView, OpenTask, Ready, Work
 from gateway.store.rules import TEXT_SHOWN
 from gateway.store.sqlite.names import number
 from gateway.store.sqlite.places import leave_foreground, place
@@ -50,8 +50,9 @@ def want_cancel(tx: Tx, conversation: str, before: int, person: str | None, ever
     found = [cover for row in rows if (cover := _cover(tx, row, before, person)).has_any]
     covers = found if everything else _one_of(found, front)
     dropped = sum([_cancel(tx, cover) for cover in covers])
+    closed = _open_tasks(tx, [(cover.agent, cover.task_id) for cover in covers if cover.is_asking])
     where.active = None
-    return Cancellation(tuple([cover.turn_name for cover in covers if cover.turn]), dropped)
+    return Cancellation(tuple([cover.turn_name for cover in covers if cover.turn]), dropped, closed)
 
 
 def _one_of(covers: list[_Cover], foreground: int) -> list[_Cover]:
@@ -112,12 +113,28 @@ def mark_cancel(tx: Tx, turn: str) -> bool:
 # ---------------------------------------------------------------------------------------------- /new and /again
 
 
-def renew(tx: Tx, conversation: str) -> None:
+def renew(tx: Tx, conversation: str) -> tuple[OpenTask, ...]:
+    tx.flush()
     where = place(tx, conversation)
-    if where is not None:
-        tx.execute(SQL["raise_generation"], (where.session,))
-        where.generation += 1
-        leave_foreground(tx, where)
+    if where is None:
+        return ()
+    tx.execute(SQL["raise_generation"], (where.session,))
+    where.generation += 1
+    leave_foreground(tx, where)
+    asking = tx.execute(SQL["asking_threads"], (where.id,)).fetchall()
+    for thread, name, agent, task_id in asking:
+        tx.memory.queues.pop(name, None)
+        tx.execute(SQL["detach_task"], (agent, task_id))
+        tx.execute(SQL["close_question"], (thread,))
+    where.active = None
+    return _open_tasks(tx, [(agent, task_id) for _, _, agent, task_id in asking])
+
+
+def _open_tasks(tx: Tx, asking: list[tuple[str, str]]) -> tuple[OpenTask, ...]:
+    found = [
+        (agent, task_id, tx.execute(SQL["context_of_task"], (agent, task_id)).fetchone()) for agent, task_id in asking
+    ]
+    return tuple([OpenTask(agent, task_id, row[0]) for agent, task_id, row in found if row is not None])
 
 
 def unknown_submission(tx: Tx, conversation: str) -> Ready | None:

@@ -33,6 +33,12 @@ UPDATE thread SET wake_kind = '', wake_key = '', task_id = '', asks = '', is_act
     state = CASE state WHEN 'waiting' THEN 'cancelled' ELSE state END
 WHERE n = ?;
 
+-- name: asking_threads
+SELECT n, id, agent, task_id FROM thread WHERE conversation = ? AND is_active = 1 AND asks <> '' ORDER BY n;
+
+-- name: context_of_task
+SELECT context_id FROM remote_task WHERE agent = ? AND task_id = ?;
+
 -- name: leave_queue
 -- A queued thread with nothing left to begin is over.
 UPDATE thread SET state = 'cancelled', is_active = 0

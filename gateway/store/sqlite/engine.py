@@ -16,7 +16,7 @@ from core.errors import ConfigurationError, StoreUnavailable
 from core.identity import Address, Source
 from core.persistence import patiently
 from core.plugin import Cursor, Entry
-from core.store import Admission, Cancellation, DeskView, NotBefore, Observation, Ready, Settlement, Turn
+from core.store import Admission, Cancellation, DeskView, NotBefore, Observation, OpenTask, Ready, Settlement, Turn
 from core.telemetry import Silent
 from gateway.store.rules import Policy
 from gateway.store.sqlite import admissions, deliveries, desk, observations, retention, schema, state, turns
@@ -161,8 +161,8 @@ class SqliteStore:
     async def mark_cancel(self, turn: str) -> bool:
         return await self._run(lambda tx: desk.mark_cancel(tx, turn))
 
-    async def renew(self, conversation: str, now: Instant) -> None:  # noqa: ARG002
-        await self._run(lambda tx: desk.renew(tx, conversation))
+    async def renew(self, conversation: str, now: Instant) -> tuple[OpenTask, ...]:  # noqa: ARG002
+        return await self._run(lambda tx: desk.renew(tx, conversation))
 
     # ------------------------------------------------------------------ deliveries
 

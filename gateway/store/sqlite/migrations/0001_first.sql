@@ -133,7 +133,7 @@ CREATE TABLE envelope (
     raw INTEGER NOT NULL                -- raw_inbound
 );
 CREATE INDEX envelope_thread ON envelope (thread);
-CREATE INDEX envelope_message ON envelope (message_id, conversation);
+CREATE INDEX envelope_message ON envelope (conversation, message_id);
 CREATE INDEX envelope_aside ON envelope (state) WHERE state <> 'queued';
 
 CREATE TABLE turn (
