@@ -7,7 +7,7 @@ looks like one ("/etc/hosts is gone") is a message.
 import re
 
 from core.envelope import Inbound
-from core.parts import Text, text_of
+from core.parts import Text
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "help": ("What I understand", "我能听懂什么"),
@@ -38,7 +38,8 @@ def command_of(inbound: Inbound) -> str:
         return ""
     if len(inbound.parts) != 1 or not isinstance(inbound.parts[0], Text):
         return ""
-    match = _SHAPE.fullmatch(text_of(inbound.parts).strip())
+    text = inbound.parts[0].text.strip()
+    match = _SHAPE.fullmatch(text) if text.startswith("/") else None
     if not match:
         return ""
     name, argument = match[1].lower(), (match[2] or "").strip()

@@ -1,6 +1,7 @@
 """Who speaks, through which connection, and where an answer goes back to."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,7 @@ class Person:
     language: str = "en"  # of the notices: "en" or "zh"
 
 
+@lru_cache(maxsize=256)
 def language_of(tag: str | None) -> str:
     """The notice language for a BCP 47 tag as channels report it: Chinese in any form is "zh", all else "en"."""
     return "zh" if tag and tag.lower().split("-")[0].split("_")[0] in {"zh", "yue", "cmn"} else "en"

@@ -20,7 +20,7 @@ from core.identity import Source, language_of
 from core.ids import new_id
 from core.plugin import Cursor
 from core.session import Lanes
-from core.store import Admission, Admissions, Admitted, AlreadySeen, Ready
+from core.store import Admission, Admissions, Admitted, AlreadySeen
 from core.telemetry import Telemetry
 
 
@@ -61,17 +61,18 @@ class SourceIntake:
         candidates = [self._stamp(account, item) if isinstance(item, Inbound) else item for item in batch]
         if len(candidates) > 1 or cursor is not None:
             candidates = self._without_floods(candidates)
-        with self._lanes.room_for(self._owners_of_work(candidates)):
-            crashpoint("ingress.before_commit")
-            try:
-                admissions = await self._store.admit(account.source, candidates, cursor)
-            except asyncio.CancelledError:
+        owners = [item.owner for item in candidates if _is_work(item)]  # whose queues grow
+        self._lanes.enter(owners)
+        crashpoint("ingress.before_commit")
+        try:
+            admissions = await self._store.admit(account.source, candidates, cursor)
+        except BaseException as error:
+            self._lanes.leave(owners)
+            if isinstance(error, asyncio.CancelledError):
                 self._lanes.rescan()  # it may have been stored; nobody would hear of it
-                raise
-            crashpoint("ingress.after_commit")
-            for item, admission in zip(candidates, admissions, strict=True):
-                self._start(account, item, admission)
-        return [_as_seen_by_plugin(admission) for admission in admissions]
+            raise
+        crashpoint("ingress.after_commit")
+        return [self._start(account, *admitted) for admitted in zip(candidates, admissions, strict=True)]
 
     async def cursor(self, name: str) -> str | None:
         return await self._store.cursor(self._account().source, name)
@@ -107,47 +108,31 @@ class SourceIntake:
             admissible.append(item)
         return admissible
 
-    @staticmethod
-    def _owners_of_work(candidates: Sequence[Candidate | Unreadable | Moved]) -> list[str]:
-        """Whose queues grow. Commands, edits and refused messages start no work and are let in at any load."""
-        return [item.owner for item in candidates if _is_work(item)]
-
-    def _start(self, account: Account, item: Candidate | Unreadable | Moved, admission: Admission) -> None:
+    def _start(self, account: Account, item: Candidate | Unreadable | Moved, admission: Admission) -> plugin.Admission:
+        tell, name = self._telemetry.event, account.source.key
+        external = item.inbound.external_id if isinstance(item, Candidate) else item.external_id
+        if isinstance(admission, Admitted):
+            envelope, thread = admission.envelope, admission.thread
+            if thread:
+                collect = 0.0 if admission.is_desk else account.collect
+                self._lanes.look(thread, admission.owner, is_desk=admission.is_desk, collect=collect)
+            seen = {"envelope": envelope, "thread": thread, "external_id": external}
+            tell("envelope.admitted", account=name, outcome="accepted", **seen)
+            return plugin.Accepted(envelope)
+        if _is_work(item):
+            self._lanes.leave((item.owner,))
+        if isinstance(admission, AlreadySeen):
+            envelope = admission.envelope
+            tell("envelope.admitted", account=name, outcome="duplicate", envelope=envelope, external_id=external)
+            return plugin.Duplicate(envelope)
         if isinstance(item, Moved):
             self._moved = (self._moved or {}) | {item.chat: item.new_chat}
-        if isinstance(admission, Admitted) and admission.thread:
-            ready = Ready(admission.owner, admission.thread, 1, admission.is_desk)
-            self._lanes.add(ready, collect=0.0 if admission.is_desk else account.collect)
-        self._telemetry.event("envelope.admitted", account=account.source.key, **_facts(item, admission))
+        sender = item.inbound.sender if isinstance(item, Candidate) else ""  # the id that a list would name
+        reason = admission.reason
+        tell("envelope.admitted", account=name, outcome="refused", reason=reason, external_id=external, sender=sender)
+        return plugin.Refused(reason)
 
 
 def _is_work(item: Candidate | Unreadable | Moved) -> TypeGuard[Candidate]:
+    """Commands, edits and refused messages start no work and are let in at any load."""
     return isinstance(item, Candidate) and not (item.refusal or item.command) and item.scope is not ContextScope.NOTIFY
-
-
-def _as_seen_by_plugin(admission: Admission) -> plugin.Admission:
-    match admission:
-        case Admitted(envelope=envelope):
-            return plugin.Accepted(envelope)
-        case AlreadySeen(envelope):
-            return plugin.Duplicate(envelope)
-        case _:
-            return plugin.Refused(admission.reason)
-
-
-def _facts(item: Candidate | Unreadable | Moved, admission: Admission) -> dict[str, object]:
-    external = item.inbound.external_id if isinstance(item, Candidate) else item.external_id
-    match admission:
-        case Admitted(envelope=envelope, thread=thread, is_desk=is_desk):
-            return {
-                "outcome": "accepted",
-                "envelope": envelope,
-                "thread": thread,
-                "desk": is_desk,
-                "external_id": external,
-            }
-        case AlreadySeen(envelope):
-            return {"outcome": "duplicate", "envelope": envelope, "external_id": external}
-        case _:
-            sender = item.inbound.sender if isinstance(item, Candidate) else ""  # the id that a list would name
-            return {"outcome": "refused", "reason": admission.reason, "external_id": external, "sender": sender}

@@ -13,7 +13,6 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Protocol
 
 from core.clock import Clock
@@ -52,11 +51,10 @@ class _Line:
     ready: deque[str] = field(default_factory=deque)
     running: int = 0
     queued: int = 0
-    reserved: int = 0
 
     @property
     def is_idle(self) -> bool:
-        return not (self.queued or self.running or self.reserved or self.ready)
+        return not (self.queued or self.running or self.ready)
 
 
 @dataclass(slots=True)
@@ -87,38 +85,48 @@ class Lanes:
         self._lanes: dict[str, _Lane] = {}
         self._lines: dict[str, _Line] = {}
         self._ring: deque[str] = deque()  # owners with a ready thread
-        self._reserved = 0
         self._stopped = False
         self._freed = asyncio.Event()  # a slot was given back
-        self.queued = 0  # messages admitted and not yet answered, nor waiting on a remote task
+        self.queued = 0  # messages coming in or admitted, not yet answered, nor waiting on a remote task
         self.running = 0  # turns that hold a slot
 
     # ------------------------------------------------------------------ the way in
 
-    def room_for(self, owners: Sequence[str]) -> "_Room":
-        """Hold room for one message of each owner while it is being admitted. Raises Busy or FloodFromSender."""
-        if owners and (self._stopped or self.queued + self._reserved + len(owners) > self._bounds().max_queued):
+    def enter(self, owners: Sequence[str]) -> None:
+        """Count one message of each owner in, before it is stored. Raises Busy or FloodFromSender, counting none."""
+        if not owners:
+            return
+        if self._stopped or self.queued + len(owners) > self._bounds().max_queued:
             raise Busy("the queue is full (gateway.max_queued)", retry_after=BUSY_RETRY)
         if len(owners) == 1 and self.is_flooding(owners[0]):
             raise FloodFromSender("too many unanswered messages (max_queued_per_owner)", retry_after=BUSY_RETRY)
-        return _Room(self, owners)
+        for owner in owners:
+            self._count(owner, 1)
+
+    def leave(self, owners: Sequence[str]) -> None:
+        """They were not stored after all."""
+        for owner in owners:
+            self._count(owner, -1)
 
     def is_flooding(self, owner: str, coming: int = 1) -> bool:
         """Whether so many more messages of this owner would be too many."""
         line = self._lines.get(owner)
-        held = line.queued + line.reserved if line else 0
-        return held + coming > self._bounds().max_queued_per_owner
+        return (line.queued if line else 0) + coming > self._bounds().max_queued_per_owner
 
-    def add(self, ready: Ready, *, collect: float = 0.0) -> None:
-        """Messages of a thread are queued; its lane will look, after the collecting window where there is one."""
-        lane = self._open(ready.thread, ready.owner, is_desk=ready.is_desk)
+    def look(self, thread: str, owner: str, *, is_desk: bool = False, collect: float = 0.0) -> None:
+        """A thread has something queued; its lane will look, after the collecting window where there is one."""
+        lane = self._open(thread, owner, is_desk=is_desk)
         lane.dirty = True
-        if not lane.is_desk:
-            self._count(ready.owner, ready.queued)
         if collect:
-            self._hold(ready.thread, lane, collect)
-        else:
-            self._line_up(ready.thread, lane)
+            self._hold(thread, lane, collect)
+        elif not lane.busy:
+            self._line_up(thread, lane)
+
+    def add(self, ready: Ready) -> None:
+        """Messages that were admitted earlier are queued: after a start, or put back to work."""
+        if not ready.is_desk:
+            self._count(ready.owner, ready.queued)
+        self.look(ready.thread, ready.owner, is_desk=ready.is_desk)
 
     def drop(self, owner: str, count: int) -> None:
         """Queued messages of this owner were cancelled in the store."""
@@ -250,7 +258,10 @@ class Lanes:
                 self.add(ready)
 
     def _open(self, thread: str, owner: str, *, is_desk: bool = False) -> _Lane:
-        return self._lanes.setdefault(thread, _Lane(owner, is_desk))
+        lane = self._lanes.get(thread)
+        if lane is None:
+            lane = self._lanes[thread] = _Lane(owner, is_desk)
+        return lane
 
     # ------------------------------------------------------------------ counts
 
@@ -267,19 +278,13 @@ class Lanes:
 
     def _count(self, owner: str, messages: int) -> None:
         """Messages came into the queue, or left it: answered, dropped, or waiting on a remote task."""
-        line = self._lines.setdefault(owner, _Line())
-        self.queued = max(0, self.queued + messages)
-        line.queued = max(0, line.queued + messages)
-        if line.is_idle:
+        line = self._lines.get(owner)
+        if line is None:
+            line = self._lines[owner] = _Line()
+        self.queued += messages
+        line.queued += messages
+        if messages <= 0 and line.is_idle:
             del self._lines[owner]
-
-    def _reserve(self, owners: Sequence[str], step: int) -> None:
-        self._reserved += step * len(owners)
-        for owner in owners:
-            line = self._lines.setdefault(owner, _Line())
-            line.reserved += step
-            if line.is_idle:
-                del self._lines[owner]
 
 
 class _Slot:
@@ -296,16 +301,3 @@ class _Slot:
         if self._held:
             self._held = False
             self._lanes._free_slot(self._owner, self.messages)
-
-
-class _Room:
-    def __init__(self, lanes: Lanes, owners: Sequence[str]) -> None:
-        self._lanes, self._owners = lanes, owners
-
-    def __enter__(self) -> None:
-        self._lanes._reserve(self._owners, 1)
-
-    def __exit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
-    ) -> None:
-        self._lanes._reserve(self._owners, -1)
