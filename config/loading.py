@@ -79,7 +79,9 @@ class _Composition:
             self.problems += exposure(gateway, plugins.values())
         if gateway is None or self.problems or self.secrets.problems:
             raise self.refusal()
-        return Settings(gateway, agents, plugins, self.source.origin, tuple(self._warnings()))
+        return Settings(
+            gateway, agents, plugins, self.source.origin, (*self._warnings(), *closed_doors(plugins.values()))
+        )
 
     def refusal(self) -> ConfigurationProblems:
         problems = dict.fromkeys([*self.problems, *self.secrets.problems])  # two models may name one fault
@@ -158,6 +160,17 @@ class _Composition:
                 f"{path} holds secrets ({', '.join(in_file)}) and everybody on this machine can read it; "
                 f"chmod 600 {path}, or use env:NAME or file:PATH"
             )
+
+
+def closed_doors(plugins: Iterable[PluginEntry]) -> list[str]:
+    """Accounts that answer nobody: allowed, since a list may be filled later, but seldom meant."""
+    return [
+        f"plugins.{entry.name}.access.allow is empty, so that nobody is let in; list the ids of people or chats"
+        for entry in plugins
+        if (access := getattr(entry.settings, "access", None)) is not None
+        and access.direct == "allow"
+        and not access.allow
+    ]
 
 
 def exposure(gateway: GatewaySettings, plugins: Iterable[PluginEntry]) -> list[Problem]:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from config.settings import AgentEntry, GatewaySettings, LocalAgentSettings, PluginEntry, Settings
@@ -149,16 +150,7 @@ def make_plugins(entries: Mapping[str, PluginEntry], host: Host) -> dict[str, Ag
     made: dict[str, AgentPlugin] = {}
     kinds: set[str] = set()
     for name, entry in entries.items():
-        lent = Host(
-            client=host.client,
-            leases=host.leases,
-            state=host.state,
-            history=host.history,
-            clock=host.clock,
-            holder=host.holder,
-            public_url=host.public_url,
-            is_default=entry.kind not in kinds,
-        )
+        lent = replace(host, is_default=entry.kind not in kinds)
         kinds.add(entry.kind)
         made[name] = catalogue.plugin(entry.kind).create(name, entry.settings, lent)
     return made

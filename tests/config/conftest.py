@@ -61,6 +61,8 @@ KINDS = Kinds(
 AGENT = '[agents.echo]\nkind = "local"\nentry = "echo"\n'
 PIGEON = '[plugins.nest]\nkind = "pigeon"\nagent = "echo"\ntoken = "env:RING"\n'
 
+LISTED = "access = { allow = [7] }\n"  # somebody is let in
+
 Load = Callable[..., Settings]
 Refusal = Callable[..., str]
 

@@ -7,7 +7,7 @@ import pytest
 from config.loading import load
 from config.secrets import shown
 from config.settings import Settings
-from tests.config.conftest import AGENT, KINDS, PIGEON, Load, Refusal
+from tests.config.conftest import AGENT, KINDS, LISTED, PIGEON, Load, Refusal
 
 RING = "ring-0123456789"
 
@@ -65,7 +65,7 @@ def test_a_secret_file_that_holds_no_secret_is_refused(refused: Refusal, tmp_pat
 
 @pytest.mark.case("T83")
 def test_a_file_with_secrets_that_everybody_can_read_is_warned_about(loaded: Load, tmp_path: Path) -> None:
-    assert loaded(AGENT + PIGEON.replace("env:RING", "written-out")).warnings == ()
+    assert loaded(AGENT + PIGEON.replace("env:RING", "written-out") + LISTED).warnings == ()
     (tmp_path / "frontdesk.toml").chmod(0o644)
     (warning,) = load(KINDS, environ={}, cwd=tmp_path).warnings
     assert "plugins.nest.token" in warning
@@ -74,7 +74,7 @@ def test_a_file_with_secrets_that_everybody_can_read_is_warned_about(loaded: Loa
 
 def test_a_file_without_secrets_may_be_read_by_everybody(tmp_path: Path) -> None:
     path = tmp_path / "frontdesk.toml"
-    path.write_text(AGENT + PIGEON)
+    path.write_text(AGENT + PIGEON + LISTED)
     path.chmod(0o644)
     assert load(KINDS, environ={"RING": RING}, cwd=tmp_path).warnings == ()
 

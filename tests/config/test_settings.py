@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from config.settings import AccountSettings, GatewaySettings
-from tests.config.conftest import AGENT, PIGEON, Load, Refusal
+from tests.config.conftest import AGENT, LISTED, PIGEON, Load, Refusal
 
 
 def test_a_minimal_file_gives_the_documented_defaults(loaded: Load) -> None:
@@ -180,3 +180,10 @@ def test_a_public_host_is_taken_when_everything_is_authenticated(loaded: Load) -
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.9.1", "::1", "localhost"])
 def test_loopback_needs_no_authentication(loaded: Load, host: str) -> None:
     assert loaded(f'[gateway]\nhost = "{host}"\n' + AGENT + PIGEON + 'access = { direct = "open" }').gateway.is_loopback
+
+
+@pytest.mark.case("SRC-12")
+def test_an_account_that_lets_nobody_in_is_warned_of(loaded: Load) -> None:
+    [warning] = loaded(AGENT + PIGEON).warnings
+    assert "plugins.nest.access.allow is empty" in warning
+    assert loaded(AGENT + PIGEON + LISTED).warnings == ()
