@@ -95,17 +95,18 @@ class Assembly:
         if not self.is_over and self._is_older(task.state, task.time):
             return Change.STALE
         artifacts = {artifact.id: artifact for artifact in task.artifacts}
-        is_news = (
-            not self.task_id
-            or (task.state, task.message, artifacts) != (self.state, self.message, self.artifacts)
-            or not self.is_whole
+        is_news = not self.task_id or (task.state, task.message, artifacts) != (
+            self.state,
+            self.message,
+            self.artifacts,
         )
+        confirms = task.state.is_terminal and not self.is_whole
         self._name(task.task_id, task.context_id)
         self.state, self.state_time, self.message = task.state, task.time or self.state_time, task.message
         self.artifacts = artifacts
         self.sealed = set(artifacts)
         self.is_whole = self.unbroken = True
-        return Change.APPLIED if is_news else Change.UNCHANGED
+        return Change.APPLIED if is_news or confirms else Change.UNCHANGED
 
     def _apply_status(self, status: StatusUpdate) -> Change:
         if not self._is_ours(status.task_id, status.context_id):

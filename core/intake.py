@@ -109,7 +109,7 @@ class SourceIntake:
         return admissible
 
     def _start(self, account: Account, item: Candidate | Unreadable | Moved, admission: Admission) -> plugin.Admission:
-        tell, name = self._telemetry.event, account.source.key
+        name = account.source.key
         external = item.inbound.external_id if isinstance(item, Candidate) else item.external_id
         if isinstance(admission, Admitted):
             envelope, thread = admission.envelope, admission.thread
@@ -117,19 +117,23 @@ class SourceIntake:
                 collect = 0.0 if admission.is_desk else account.collect
                 self._lanes.look(thread, admission.owner, is_desk=admission.is_desk, collect=collect)
             seen = {"envelope": envelope, "thread": thread, "external_id": external}
-            tell("envelope.admitted", account=name, outcome="accepted", **seen)
+            self._telemetry.event("envelope.admitted", account=name, outcome="accepted", **seen)
             return plugin.Accepted(envelope)
         if _is_work(item):
             self._lanes.leave((item.owner,))
         if isinstance(admission, AlreadySeen):
             envelope = admission.envelope
-            tell("envelope.admitted", account=name, outcome="duplicate", envelope=envelope, external_id=external)
+            self._telemetry.event(
+                "envelope.admitted", account=name, outcome="duplicate", envelope=envelope, external_id=external
+            )
             return plugin.Duplicate(envelope)
         if isinstance(item, Moved):
             self._moved = (self._moved or {}) | {item.chat: item.new_chat}
         sender = item.inbound.sender if isinstance(item, Candidate) else ""  # the id that a list would name
         reason = admission.reason
-        tell("envelope.admitted", account=name, outcome="refused", reason=reason, external_id=external, sender=sender)
+        self._telemetry.event(
+            "envelope.admitted", account=name, outcome="refused", reason=reason, external_id=external, sender=sender
+        )
         return plugin.Refused(reason)
 
 

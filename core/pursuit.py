@@ -92,6 +92,7 @@ class Pursuit:
             self._assembly.task_id, self._assembly.context_id = task.task_id, task.context_id
             if turn.submission is SubmissionState.SUBMITTED:
                 self._disposition = task.disposition
+                self._assembly.state, self._assembly.state_time = task.state, task.state_time
                 self._heard -= max(0.0, helm.clock.now() - task.heard)
         self._lock = asyncio.Lock()
         self._reading = Reading()

@@ -148,3 +148,10 @@ EVENTS = (
 def test_in_any_order_and_however_often_repeated_the_end_is_the_same(events: list[TaskEvent]) -> None:
     task = assembled(*events)
     assert (task.state, text(task), task.is_confirmed) == (TaskState.COMPLETED, "final", True)
+
+
+def test_hearing_what_is_known_already_is_no_news() -> None:
+    """Or a silent task that is asked would never be shown as silent."""
+    task = assembled(whole(TaskState.WORKING), chunk("half"))
+    assert task.apply(whole(TaskState.WORKING, "half")) is Change.UNCHANGED
+    assert task.apply(whole(TaskState.WORKING, "half and more")) is Change.APPLIED
