@@ -1,6 +1,6 @@
 """What came in: as a plugin reports it (Inbound), and as the gateway vouches for it (Candidate, Envelope)."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
 from core.clock import Instant
@@ -97,4 +97,3 @@ class Envelope:
     command: str = ""
     is_forward: bool = False
     received: Instant = 0.0
-    metadata: dict[str, str] = field(default_factory=dict)
