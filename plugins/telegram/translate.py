@@ -14,17 +14,16 @@ forward, a quote or the text speaks of (T06, T07).
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
 
-from pydantic import ValidationError
+from msgspec import UNSET, MsgspecError
 
-from core.doors.strict_json import BadJson, check_json_bytes
+from core.doors.strict_json import MAX_DEPTH, BadJson, check_json_bytes
 from core.envelope import Inbound, Moved, Unreadable
 from core.parts import Part, Text
 from plugins.telegram.mentions import Me, Words, words_for
-from plugins.telegram.models import Message, Update
+from plugins.telegram.models import Message, Update, decode_update, names_in
 
 ALLOWED_UPDATES = ("message", "edited_message")  # what Telegram is asked to send
 
@@ -54,7 +53,6 @@ SERVICE = frozenset(
     )
 )
 
-_SOMEBODY_ELSES_WORDS = ("forward_origin", "forward_date", "via_bot")
 _UPDATE_ID = re.compile(rb'"update_id"\s*:\s*(\d{1,19})(?![\d.eE])')
 
 
@@ -72,30 +70,29 @@ Read = Inbound | Moved | Unreadable | Ignored
 def read(raw: bytes, me: Me) -> Read:
     """One update, as received on the webhook or cut out of a getUpdates answer."""
     try:
-        check_json_bytes(raw)
-        update = Update.model_validate_json(raw)
-    except BadJson as error:
+        # The decoder refuses NaN, lone surrogates and bad UTF-8 by itself, but looks at what it skips less closely.
+        if not raw.isascii() or raw.count(b"[") + raw.count(b"{") > MAX_DEPTH:
+            check_json_bytes(raw)
+        update = decode_update(raw)
+    except (BadJson, MsgspecError, RecursionError) as error:
         return unreadable(raw, str(error))
-    except ValidationError as error:
-        return unreadable(raw, _what_is_wrong(error))
     return translate(update, raw, me)
 
 
 def translate(update: Update, raw: bytes, me: Me) -> Read:
     message = update.message or update.edited_message
     if message is None:
-        kind = next(iter(update.model_extra or ()), "")
+        kind = next((name for name in names_in(raw) if name not in ("update_id", *ALLOWED_UPDATES)), "")
         return Ignored(str(update.update_id), f"update kind {kind}") if kind else unreadable(raw, "carries nothing")
     if message.migrate_to_chat_id is not None:
         chat, new_chat = str(message.chat.id), str(message.migrate_to_chat_id)
         return Moved(_keys(update, message), str(update.update_id), raw, chat, new_chat)
-    extra = message.model_extra or {}
-    if reason := _why_not(message, extra):
+    if reason := _why_not(message):
         return Ignored(str(update.update_id), reason)
     speaker = message.sender_chat or message.sender
     if speaker is None:
         return unreadable(raw, "nobody is named as its sender")
-    return _inbound(update, message, extra, str(speaker.id), raw, me)
+    return _inbound(update, message, str(speaker.id), raw, me)
 
 
 def unreadable(raw: bytes, error: str) -> Unreadable:
@@ -106,11 +103,9 @@ def unreadable(raw: bytes, error: str) -> Unreadable:
     return Unreadable((key,), update_id, raw, error)
 
 
-def _inbound(
-    update: Update, message: Message, extra: Mapping[str, Any], sender: str, raw: bytes, me: Me
-) -> Inbound | Ignored:
+def _inbound(update: Update, message: Message, sender: str, raw: bytes, me: Me) -> Inbound | Ignored:
     is_direct = message.chat.type == "private"
-    unsupported = "" if message.text is not None else _unsupported(extra)
+    unsupported = "" if message.text is not None else _unsupported(_names_in_message(update, raw))
     if unsupported in SERVICE:
         return Ignored(str(update.update_id), f"service message {unsupported}")
     words = _words(message, me)
@@ -133,19 +128,19 @@ def _inbound(
         is_direct=is_direct,
         is_addressed=is_direct or words.is_addressed or replies_to_me,
         is_edit=update.message is None,
-        is_forward=any(name in extra for name in _SOMEBODY_ELSES_WORDS),
+        is_forward=not (message.forward_origin is message.via_bot is message.forward_date is UNSET),
         language=message.sender.language_code if message.sender is not None else None,
         unsupported=unsupported,
     )
 
 
-def _why_not(message: Message, extra: Mapping[str, Any]) -> str:
+def _why_not(message: Message) -> str:
     """Why this is no person's message to the bot, "" when it is one."""
     if message.chat.type not in ("private", "group", "supergroup"):
         return f"chat type {message.chat.type[:40]}"
     if message.chat.is_direct_messages:
         return "a channel's direct messages"
-    if "is_automatic_forward" in extra:
+    if message.is_automatic_forward is not UNSET:
         return "a post of the linked channel"
     # Telegram puts a bot of its own into `from` where a chat speaks for itself.
     if message.sender is not None and message.sender.is_bot and message.sender_chat is None:
@@ -189,15 +184,11 @@ def _is_topic_root(message: Message) -> bool:
     return message.is_topic_message and replied is not None and replied.message_id == message.message_thread_id
 
 
-def _unsupported(extra: Mapping[str, Any]) -> str:
+def _names_in_message(update: Update, raw: bytes) -> tuple[str, ...]:
+    return names_in(raw, "message" if update.message is not None else "edited_message")
+
+
+def _unsupported(names: Collection[str]) -> str:
     """The kind of a message without text: a name of CONTENT or SERVICE, or "message" for what is new to us."""
-    kind = next((name for name in CONTENT if name in extra), "")
-    return kind or next((name for name in extra if name in SERVICE), "message")
-
-
-def _what_is_wrong(error: ValidationError) -> str:
-    """Where and why, without any of the content."""
-    return "; ".join(
-        f"{'.'.join(map(str, item['loc'])) or 'update'}: {item['type']}"
-        for item in error.errors(include_input=False)[:5]
-    )
+    kind = next((name for name in CONTENT if name in names), "")
+    return kind or next((name for name in names if name in SERVICE), "message")

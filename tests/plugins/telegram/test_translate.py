@@ -308,13 +308,17 @@ class TestUnreadable:
     @pytest.mark.parametrize(
         ("raw", "error"),
         [
-            (b'{"update_id": 7, "message": {}}', "message.message_id: missing; message.chat: missing"),
-            (b'{"update_id": 7, "message": {"message_id": "12", "chat": {"id": 1, "type": "private"}}}', "int_type"),
-            (b'{"update_id": 7, "message": 5}', "model_type"),
-            (b'{"update_id": 7, "message": ', "json_invalid"),
+            (b'{"update_id": 7, "message": {}}', "missing required field `message_id` - at `$.message`"),
+            (
+                b'{"update_id": 7, "message": {"message_id": "12", "chat": {"id": 1, "type": "private"}}}',
+                "`int`, got `str`",
+            ),
+            (b'{"update_id": 7, "message": 5}', "got `int` - at `$.message`"),
+            (b'{"update_id": 7, "message": ', "truncated"),
             (b'{"update_id": 7}', "carries nothing"),
-            (b'{"update_id": 7, "x": NaN}', "not_a_number"),
-            (b'{"update_id": 7, "x": "\\ud800"}', "lone_surrogate"),
+            (b'{"update_id": 7, "x": NaN}', "invalid character"),
+            (b'{"update_id": 7, "x": "\\ud800 and more"}', "hex escape"),
+            (b'{"update_id": 7, "x": "\xff"}', "encoding"),
             (b'{"update_id": 7, "x": ' + b"[" * 70 + b"]" * 70 + b"}", "too_deep"),
             (
                 b'{"update_id": 7, "message": {"message_id": 1, "chat": {"id": 1, "type": "private"}, "text": "x"}}',
