@@ -5,12 +5,13 @@ interrupted state the task is not finished, only the road is cut, and the caller
 """
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Protocol
 
 from core.clock import Instant
 from core.parts import Part
+from core.values import value
 
 
 class TaskState(StrEnum):
@@ -50,14 +51,14 @@ class Road(StrEnum):
     PUSH = "push"
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Artifact:
     id: str
     parts: tuple[Part, ...]
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Snapshot:
     """The whole task as the agent has it now; replaces what was assembled before."""
 
@@ -69,7 +70,7 @@ class Snapshot:
     artifacts: tuple[Artifact, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class StatusUpdate:
     task_id: str
     context_id: str
@@ -78,7 +79,7 @@ class StatusUpdate:
     message: tuple[Part, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class ArtifactUpdate:
     task_id: str
     context_id: str
@@ -87,7 +88,7 @@ class ArtifactUpdate:
     last: bool = False  # seals the artifact
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Reply:
     """A bare message instead of a task: the whole answer."""
 
@@ -99,13 +100,13 @@ class Reply:
 TaskEvent = Snapshot | StatusUpdate | ArtifactUpdate | Reply
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class TaskRef:
     task_id: str
     context_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Ask:
     """One SendMessage. `message_id` is the same over all retries of it."""
 

@@ -1,18 +1,17 @@
 """What a person is shown of a finished or asking task: pure, from an Assembly to pieces and the turn's end."""
 
-from dataclasses import dataclass
-
 from core.agent import Artifact, TaskState
 from core.assembly import Assembly
 from core.delivery import Piece
 from core.notices import notice
 from core.parts import Part, Text, text_of
 from core.store import TurnEnd, TurnState
+from core.values import value
 
 MANY = 8  # artifacts; beyond, runs of unnamed text ones are one piece (agents that make an artifact of each token)
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Answer:
     pieces: tuple[Piece, ...]
     end: TurnEnd

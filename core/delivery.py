@@ -1,15 +1,15 @@
 """What goes out: pieces of an answer, their rendered parts, and what came of showing them."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from core.clock import Instant
 from core.identity import Address
 from core.parts import Part
+from core.values import value
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Piece:
     """One thing to show. `key` is `artifact:ID`, `message:ID` or `notice:NAME`, unique in its turn."""
 
@@ -20,7 +20,7 @@ class Piece:
 Payload = dict[str, Any]  # one rendered part, as its plugin stores it: JSON
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class RenderedPiece:
     """A piece with its parts as the channel will get them, made before the first is sent."""
 
@@ -48,7 +48,7 @@ class DeliveryState(StrEnum):
     WITHDRAWN = "withdrawn"
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Delivery:
     """One rendered part for one address, claimed for one attempt."""
 
@@ -71,7 +71,7 @@ class Delivery:
     is_repeat: bool = False  # shown again after an unknown outcome: the channel marks it
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Sent:
     """The channel has it, and calls it these."""
 
@@ -92,7 +92,7 @@ class Refusal(StrEnum):
     WINDOW_CLOSED = "window_closed"  # the channel lets the bot speak again only after the person wrote
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Rejected:
     """A definite no: the message was not shown."""
 
@@ -102,7 +102,7 @@ class Rejected:
     moved_to: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Unknown:
     """The channel may have shown it; nobody can tell."""
 

@@ -1,11 +1,11 @@
 """What came in: as a plugin reports it (Inbound), and as the gateway vouches for it (Candidate, Envelope)."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from core.clock import Instant
 from core.identity import Address, Person, Source
 from core.parts import Part
+from core.values import value
 
 
 class MessageKind(StrEnum):
@@ -22,7 +22,7 @@ class ContextScope(StrEnum):
     NOTIFY = "notify"  # history and live events only: never starts work, never a delivery
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Inbound:
     """One message as a plugin reads it. It cannot name its own source, owner or target: the host stamps these."""
 
@@ -43,7 +43,7 @@ class Inbound:
     unsupported: str = ""  # the kind of content this gateway cannot read ("sticker"); gets a polite notice
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Unreadable:
     """An authenticated event that could not be read; stored with its error and shown to the operator."""
 
@@ -53,7 +53,7 @@ class Unreadable:
     error: str
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Moved:
     """The channel says a chat has a new id (a group became a supergroup): every address and queued delivery follows."""
 
@@ -64,7 +64,7 @@ class Moved:
     new_chat: str
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Candidate:
     """An inbound with everything the host decides before it asks the store, which decides the rest in one commit."""
 
@@ -84,7 +84,7 @@ class Candidate:
         return Address(self.source, self.inbound.chat, self.inbound.topic)
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Envelope:
     """An admitted message, as a turn reads it."""
 

@@ -1,10 +1,11 @@
 """Who speaks, through which connection, and where an answer goes back to."""
 
-from dataclasses import dataclass
 from functools import lru_cache
 
+from core.values import value
 
-@dataclass(frozen=True, slots=True)
+
+@value(frozen=True, slots=True)
 class Source:
     """The connection that vouches for a message; issued by the host, never read from a payload."""
 
@@ -17,7 +18,7 @@ class Source:
         return self.account
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Address:
     """A chat as its source names it; with a topic where the channel has such."""
 
@@ -26,7 +27,7 @@ class Address:
     topic: str = ""  # "" where the chat has no topics; Telegram's General is "1"
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Person:
     """Rights, language and quotas are the person's."""
 

@@ -1,16 +1,17 @@
 """What people and agents say, in the three kinds every channel and A2A share: text, files, data."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from core.values import value
 
-@dataclass(frozen=True, slots=True)
+
+@value(frozen=True, slots=True)
 class Text:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class File:
     """A file by reference only: `url` as the sender gave it, never fetched by itself."""
 
@@ -20,7 +21,7 @@ class File:
     size: int | None = None  # bytes; None where the sender did not say
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Data:
     value: Any  # any JSON value, null included
 

@@ -6,30 +6,30 @@ commit with the messages they count, and what else it must remember goes through
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from core.clock import Clock, Instant
 from core.delivery import Delivery, Outcome, Payload, Piece
 from core.envelope import Inbound, Moved, Unreadable
 from core.identity import Address
+from core.values import value
 
 if TYPE_CHECKING:
     from core.doors.ingress import Ingress, Route
     from core.doors.outbound import GuardedClient
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Accepted:
     envelope: str
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Duplicate:
     envelope: str  # "" when the first one was refused or unreadable
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Refused:
     reason: str  # "not_allowed", "not_addressed", "unreadable"
 
@@ -37,7 +37,7 @@ class Refused:
 Admission = Accepted | Duplicate | Refused
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Cursor:
     """A position in the vendor's event stream; it commits with the batch it belongs to, or not at all."""
 
@@ -63,7 +63,7 @@ class Intake(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Capabilities:
     """What a channel can do; the host asks this, never who the plugin is."""
 
@@ -74,7 +74,7 @@ class Capabilities:
     activity_interval: float | None = None  # seconds after which a "typing" sign fades; None: the channel has none
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class PreviewFrame:
     """The latest picture of an unfinished answer; a later frame replaces it."""
 
@@ -121,7 +121,7 @@ class AgentPlugin(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Entry:
     """One line of a chat's history, for channels that show it themselves."""
 
@@ -164,7 +164,7 @@ class Leases(Protocol):
     async def release(self, name: str, holder: str) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Host:
     """What the process lends to every account when it makes its plugin."""
 

@@ -6,10 +6,11 @@ thread, which becomes the foreground. Pure: each store gathers the facts inside 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from core.values import value
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class ThreadFact:
     """One thread of the conversation as the admitting transaction sees it."""
 
@@ -19,17 +20,17 @@ class ThreadFact:
     asks: str = ""  # the person whom its open question addresses; "" when it has none
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Join:
     thread: str
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Start:
     """A new thread, which becomes the conversation's foreground."""
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class AskWhich:
     """Several questions are open to this person and nothing says which is meant."""
 

@@ -5,7 +5,6 @@ The ports are split by caller; one conformance suite (tests/store) holds for eve
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
@@ -15,11 +14,12 @@ from core.delivery import Delivery, DeliveryState, RenderedPiece
 from core.envelope import Candidate, Envelope, Moved, Unreadable
 from core.identity import Address, Source
 from core.plugin import Cursor
+from core.values import value
 
 # ---------------------------------------------------------------------------------------------- admission
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Admitted:
     """An envelope is in its session's queue (or history)."""
 
@@ -30,12 +30,12 @@ class Admitted:
     is_desk: bool  # for the host itself: overtakes work, needs no agent
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class AlreadySeen:
     envelope: str
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class NotAdmitted:
     reason: str
 
@@ -89,7 +89,7 @@ class Disposition(StrEnum):
     LOST_AT_REMOTE = "lost_at_remote"
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class RemoteTask:
     """(agent, task_id) and all that is known of it."""
 
@@ -102,7 +102,7 @@ class RemoteTask:
     unconfirmed: bool = False  # ended by a bare event, and gone before GetTask could confirm it
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Turn:
     """One turn at work: what it answers, whom it asks, and how far the asking got."""
 
@@ -135,7 +135,7 @@ class Turn:
         return self.envelopes[-1].person.language if self.envelopes else "en"
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class TurnEnd:
     """How a turn leaves the lane, and what its thread waits for then."""
 
@@ -144,7 +144,7 @@ class TurnEnd:
     waits_for_input: bool = False  # the task is interrupted: the thread's next message continues it
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class InboxRecord:
     """One thing an agent said, append-only."""
 
@@ -153,7 +153,7 @@ class InboxRecord:
     body: str  # JSON or a capped sample of what was not JSON
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Observation:
     """Everything one step of a turn changes, in one transaction."""
 
@@ -167,7 +167,7 @@ class Observation:
     end: TurnEnd | None = None  # None: the turn goes on
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Ready:
     """A thread with something to do."""
 
@@ -178,7 +178,7 @@ class Ready:
     account: str = ""  # through which its answers go out
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class OpenTask:
     """An interrupted task whose question nobody will answer any more."""
 
@@ -187,7 +187,7 @@ class OpenTask:
     context_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Cancellation:
     """What a cancel covers: turns at work and open questions, to be told to their agents, and messages dropped."""
 
@@ -251,14 +251,14 @@ class Turns(Protocol):
 # ---------------------------------------------------------------------------------------------- deliveries
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class NotBefore:
     """The lane's next delivery is due at this time."""
 
     due: Instant
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Settlement:
     """What became of an attempt."""
 
@@ -312,7 +312,7 @@ class Deliveries(Protocol):
 # ---------------------------------------------------------------------------------------------- desk
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Work:
     """One line of /status."""
 
@@ -328,7 +328,7 @@ class Work:
     waits_for_input: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class DeskView:
     """What /status shows of one conversation."""
 
@@ -342,7 +342,10 @@ class DeskRecords(Protocol):
     async def view(self, conversation: str) -> DeskView: ...
 
     async def unknown_submission(self, conversation: str, now: Instant) -> Ready | None:
-        """/again: put the newest turn whose submission is unknown back to work with its same message id."""
+        """/again: put the newest turn whose submission is unknown back to work with its same message id.
+
+        Its `queued` are that turn's messages; what is queued behind them was counted when it came in.
+        """
         ...
 
 

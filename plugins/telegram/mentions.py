@@ -5,9 +5,9 @@ point outside its text. Both came up in the field (TG-04): such an entity is pas
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from core.commands import COMMANDS
+from core.values import value
 from plugins.telegram.models import Entity
 
 # A bare command in a group is meant for whichever bot knows it; another bot's is none of our business.
@@ -18,7 +18,7 @@ _LOW_SURROGATES = frozenset(bytes([byte]) for byte in range(0xDC, 0xE0))  # the 
 _ENTITIES_READ = 100  # Telegram counts no more in one message
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Me:
     """The bot itself, as getMe says; `username` without the @."""
 
@@ -26,7 +26,7 @@ class Me:
     username: str
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Words:
     text: str
     is_addressed: bool

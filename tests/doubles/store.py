@@ -374,7 +374,7 @@ class MemoryStore(DeliveryTables):
             lane = self._threads[held.turn.thread]
             if lane.state not in ("running", "waiting") and not lane.resume and not lane.asks:
                 lane.resume, lane.state = held.turn.id, "queued"
-                return self._ready(lane)
+                return replace(self._ready(lane), queued=len(held.turn.envelopes))
         return None
 
     # ------------------------------------------------------------------ history

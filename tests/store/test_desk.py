@@ -193,6 +193,18 @@ async def test_a_lost_submission_goes_back_to_work_with_its_same_message_id(line
     assert (await line.claim(turn.conversation)).payload == {"text": "hi"}
 
 
+async def test_what_is_queued_behind_a_lost_submission_is_not_counted_in_again(line: Line) -> None:
+    first = await line.say("one")
+    lost = await line.begin(first)
+    await line.say("two")
+    await line.observe(unknown(lost))
+
+    ready = await line.store.unknown_submission(lost.conversation, line.clock.now())
+
+    assert ready is not None
+    assert ready.queued == 1
+
+
 async def test_of_several_lost_submissions_the_newest_goes_first_and_each_once(line: Line) -> None:
     for text in ("one", "two"):
         await line.observe(unknown(await line.begin(await line.say(text))))

@@ -146,7 +146,7 @@ def _admit_message(tx: Tx, source: Source, item: Candidate, policy: Policy, now:
             inbound.external_id,
             inbound.message_id,
             inbound.reply_to,
-            inbound.is_forward,
+            int(inbound.is_forward),
             item.received,
             raw,
         ),
@@ -220,7 +220,7 @@ def _new_place(tx: Tx, source: Source, chat: str, item: Candidate, now: Instant)
     )
     tx.execute(
         SQL["insert_conversation"],
-        (place.id, source.kind, source.key, chat, place.topic, place.owner, place.session, place.is_direct),
+        (place.id, source.kind, source.key, chat, place.topic, place.owner, place.session, int(place.is_direct)),
     )
     tx.execute(SQL["insert_session"], (place.session, place.owner, place.id, place.agent, now))
     return tx.memory.places.keep(place)
@@ -288,7 +288,7 @@ def _start(tx: Tx, place: Place, item: Candidate, seq: int, *, is_desk: bool) ->
         tx.execute(SQL["update_agent"], (item.agent, place.session))
         place.agent = item.agent
     thread = name(item.envelope_id, seq)
-    row = (seq, thread, place.session, place.id, place.owner, place.agent, is_desk, not is_desk)
+    row = (seq, thread, place.session, place.id, place.owner, place.agent, int(is_desk), int(not is_desk))
     tx.late(_INSERT_THREAD, row)
     if not is_desk:
         active_threads(tx, place)[thread] = ThreadFact(thread, "queued", is_foreground=True)

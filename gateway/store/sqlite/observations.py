@@ -89,7 +89,7 @@ def _store_turn(tx: Tx, present: Turn, end: TurnEnd | None, now: Instant) -> Non
     values = (
         present.revision,
         "" if present.is_desk else present.submission._value_,
-        present.asked,
+        int(present.asked),
         present.task.task_id if present.task is not None else None,
         present.context_id,
     )
@@ -117,7 +117,7 @@ def _store_task(tx: Tx, turn: Turn, task: RemoteTask) -> None:
             task.state_time,
             task.heard,
             task.disposition._value_,
-            task.unconfirmed,
+            int(task.unconfirmed),
         ),
     )
 

@@ -125,7 +125,7 @@ def _store_begun(tx: Tx, where: Place, turn: Turn) -> None:
             where.id,
             where.owner,
             turn.agent,
-            turn.is_desk,
+            int(turn.is_desk),
             "" if turn.is_desk else "intended",
             where.generation,
             turn.context_id,

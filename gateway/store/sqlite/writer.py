@@ -57,13 +57,19 @@ _BREAKS = frozenset(_REASONS) - {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sql
 
 
 class Tx:
-    """The open transaction, as an operation sees it."""
+    """The open transaction, as an operation sees it.
 
-    __slots__ = ("_db", "_late", "execute", "memory")
+    There is one cursor, since making one costs as much as a short statement: what `execute` returned is read before
+    the next statement. Truth values are written as int(...), which sqlite3 binds without looking for an adapter.
+    """
+
+    __slots__ = ("_late", "_many", "execute", "memory")
 
     def __init__(self, db: sqlite3.Connection, memory: Memory) -> None:
-        self._db, self.memory = db, memory
-        self.execute: Callable[..., sqlite3.Cursor] = db.execute
+        cursor = db.cursor()
+        self.memory = memory
+        self.execute: Callable[..., sqlite3.Cursor] = cursor.execute
+        self._many = cursor.executemany
         self._late: dict[str, list[tuple[Any, ...]]] = {}
 
     def late(self, sql: str, row: tuple[Any, ...]) -> None:
@@ -79,7 +85,7 @@ class Tx:
         if self._late:
             late, self._late = self._late, {}
             for sql, rows in late.items():
-                self._db.executemany(sql, rows)
+                self._many(sql, rows)
 
     def forget(self) -> None:
         """After a rollback: late rows and what was remembered are no longer true."""
