@@ -1,6 +1,6 @@
 """What a message costs the writer, step by step: `python -m tests.store.budget [messages] [batch]`.
 
-Prints microseconds of the writer thread's own CPU for each operation, in batches as the gateway makes them under load,
+Prints microseconds of the event loop's CPU for each operation, in batches as the gateway makes them under load,
 and the whole line as a multiple of the least that could be durable (a key, the body, a queue entry, by hand). Machines
 differ, and one machine differs between minutes: compare the multiples of two versions of the code.
 """
@@ -106,7 +106,7 @@ async def timed(
         results += await asyncio.gather(*[call() for call in calls[start : start + batch]])
     seconds = time.perf_counter() - started
     cost = (await store._run(_spent) - spent) / len(calls) * 1e6
-    print(f"{name:8} {cost:6.1f} us of the writer, {len(calls) / seconds:8.0f}/s")
+    print(f"{name:8} {cost:6.1f} us, {len(calls) / seconds:8.0f}/s")
     return results, cost
 
 

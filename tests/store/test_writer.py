@@ -1,7 +1,11 @@
 """The SQLite writer: many operations, one commit; one bad one fails alone; too many are refused at once."""
 
 import asyncio
+import errno
+import os
 import sqlite3
+import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -10,7 +14,8 @@ from core.envelope import Candidate
 from core.errors import StoreUnavailable
 from core.store import Admitted
 from gateway.store.sqlite import SqliteStore
-from gateway.store.sqlite.writer import BATCH, Writer
+from gateway.store.sqlite.log import CHECKPOINT_AFTER
+from gateway.store.sqlite.writer import BATCH, Operation, Writer
 from tests.store.line import DESK, Line, ManualClock, message
 
 
@@ -103,9 +108,100 @@ async def test_a_writer_can_be_closed_twice(tmp_path: Path) -> None:
 
 
 @pytest.mark.case("F03")
-async def test_every_commit_is_synchronous_and_in_the_write_ahead_log(sqlite: SqliteStore) -> None:
-    settings = await sqlite._run(
-        lambda tx: [tx.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")]
-    )
+async def test_nothing_is_answered_before_it_is_on_the_disk(tmp_path: Path) -> None:
+    began, may_end = threading.Event(), threading.Event()
 
-    assert settings == ["wal", 2]
+    def slow_disk(file: int) -> None:
+        began.set()
+        may_end.wait()
+        os.fsync(file)
+
+    writer = Writer(tmp_path / "desk.db", busy_timeout=1, max_waiting=10, sync=slow_disk)
+    await writer.start()
+    written = writer.run(put("one"))
+    await asyncio.to_thread(began.wait)
+    behind = writer.run(put("two"))
+
+    assert names(tmp_path) == ["one"]  # written, and the next waits for it
+    assert (written.done(), behind.done(), writer.waiting) == (False, False, 2)
+    may_end.set()
+    await asyncio.gather(written, behind)
+    assert names(tmp_path) == ["one", "two"]
+    await writer.close()
+
+
+@pytest.mark.case("F03")
+async def test_what_is_synced_is_the_log_that_was_written(tmp_path: Path) -> None:
+    synced: list[str] = []
+    writer = Writer(
+        tmp_path / "desk.db",
+        busy_timeout=1,
+        max_waiting=10,
+        sync=lambda file: synced.append(Path(f"/proc/self/fd/{file}").resolve().name),
+    )
+    await writer.start()
+    await writer.run(put("one"))
+
+    assert synced == ["desk.db-wal"]
+    await writer.close()
+
+
+@pytest.mark.case("F03")
+async def test_after_a_failed_sync_nothing_is_promised_any_more(tmp_path: Path) -> None:
+    disk: list[OSError] = []
+
+    def failing_disk(_file: int) -> None:
+        if disk:
+            raise disk[0]
+
+    writer = Writer(tmp_path / "desk.db", busy_timeout=1, max_waiting=10, sync=failing_disk)
+    await writer.start()
+    await writer.run(put("one"))
+    disk.append(OSError(errno.EIO, "Input/output error"))
+    with pytest.raises(StoreUnavailable, match=r"Input/output error.*restart"):
+        await writer.run(put("two"))
+    disk.clear()
+
+    with pytest.raises(StoreUnavailable, match="restart"):
+        await writer.run(put("three"))
+    assert writer.healthy is not None
+    await writer.close()
+
+
+async def test_a_lock_that_another_process_holds_shortly_is_waited_for_without_holding_up_the_loop(
+    tmp_path: Path,
+) -> None:
+    writer = Writer(tmp_path / "desk.db", busy_timeout=60, max_waiting=10)
+    await writer.start()
+    other = sqlite3.connect(tmp_path / "desk.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    written = writer.run(put("one"))
+    turns = await asyncio.wait_for(asyncio.gather(*(asyncio.sleep(0, n) for n in range(3))), 30)
+
+    assert (turns, written.done(), writer.healthy) == ([0, 1, 2], False, None)
+    other.execute("ROLLBACK")
+    await written
+    assert names(tmp_path) == ["one"]
+    other.close()
+    await writer.close()
+
+
+async def test_the_log_is_brought_into_the_database_now_and_then_and_does_not_grow(tmp_path: Path) -> None:
+    writer = Writer(tmp_path / "desk.db", busy_timeout=1, max_waiting=3 * CHECKPOINT_AFTER, sync=lambda _file: None)
+    await writer.start()
+    sizes = []
+    for turn in range(6):
+        await asyncio.gather(*(writer.run(put(f"{turn}-{n}")) for n in range(CHECKPOINT_AFTER)))
+        sizes.append((tmp_path / "desk.db-wal").stat().st_size)
+
+    assert sizes[-1] < 2 * sizes[1]
+    await writer.close()
+
+
+def put(name: str) -> Operation[object]:
+    return lambda tx: tx.execute("INSERT INTO lease VALUES (?, '', 0, 0)", (name,)) and None
+
+
+def names(folder: Path) -> list[str]:
+    with closing(sqlite3.connect(folder / "desk.db")) as db:
+        return [name for (name,) in db.execute("SELECT name FROM lease ORDER BY name")]

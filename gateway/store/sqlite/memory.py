@@ -1,6 +1,6 @@
 """What the writer remembers of its own rows, so that an ordinary message is written and never read back.
 
-Only the writer's thread touches it, and every change of a row it mirrors passes through the writer. What is not here is
+Only operations touch it, and every change of a row it mirrors passes through the writer. What is not here is
 read from its rows; after a rollback all of it is forgotten. Each table of it is bounded: at the bound its oldest entry
 goes.
 """
