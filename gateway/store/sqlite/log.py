@@ -3,6 +3,9 @@
 SQLite itself runs with `synchronous = NORMAL`: a commit is written to the log and not yet synced. What `FULL` would do
 at each commit is done here once for a whole batch, and nothing is answered before. (Without it commits that were
 answered are lost with the power: measured, 50 of 50.)
+
+Now and then the log is brought into the database, by a second thread that holds up nobody. Only the last of it, what
+was written meanwhile, is brought over between two batches, so that the log can begin anew.
 """
 
 import os
@@ -10,9 +13,10 @@ import queue
 import sqlite3
 import threading
 from collections.abc import Callable
+from contextlib import closing, suppress
 from pathlib import Path
 
-CHECKPOINT_AFTER = 1000  # operations; some 8 MB of log, which then begins anew and keeps its size
+CHECKPOINT_AFTER = 4000  # operations; some 25 MB of log, which then begins anew and keeps its size
 
 Sync = Callable[[int], None]
 sync_file: Sync = getattr(os, "fdatasync", os.fsync)  # macOS has only the latter
@@ -26,6 +30,7 @@ class Log:
         self._sync = sync
         self._file: int | None = None
         self._since_checkpoint = 0
+        self._copier: threading.Thread | None = None
         self._jobs: queue.SimpleQueue[tuple[int, Callable[[OSError | None], None]] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._serve, name="store log", daemon=True)
         self._thread.start()
@@ -33,7 +38,7 @@ class Log:
     def sync(self, operations: int, then: Callable[[OSError | None], None]) -> None:
         """Sync what so many operations wrote, then call `then` in the thread, with the error if it failed.
 
-        Nothing is written meanwhile, so that now and then the whole log can be brought into the database.
+        Nothing is written meanwhile.
         """
         self._jobs.put((operations, then))
 
@@ -50,11 +55,14 @@ class Log:
                 self._sync_log()
                 self._since_checkpoint += operations
                 if self._since_checkpoint >= CHECKPOINT_AFTER:
-                    self._checkpoint()
+                    self._bring_over()
             except OSError as failure:
                 error = failure
             then(error)
-        self._forget_file()
+        if self._copier is not None:
+            self._copier.join()
+        if self._file is not None:
+            os.close(self._file)
 
     def _sync_log(self) -> None:
         if self._file is None:
@@ -73,21 +81,15 @@ class Log:
         finally:
             os.close(folder)
 
+    def _bring_over(self) -> None:
+        if self._copier is None:
+            self._copier = threading.Thread(target=self._checkpoint, name="store checkpoint", daemon=True)
+            self._copier.start()
+        elif not self._copier.is_alive():
+            self._copier, self._since_checkpoint = None, 0
+            self._checkpoint()
+
     def _checkpoint(self) -> None:
         """Best effort: what a lock or a full disk prevents is done the next time, and nothing is lost without it."""
-        self._since_checkpoint = 0
-        try:
-            database = sqlite3.connect(self._database, timeout=0, isolation_level=None)
-        except sqlite3.Error:
-            return
-        try:
+        with suppress(sqlite3.Error), closing(sqlite3.connect(self._database, timeout=0)) as database:
             database.execute("PRAGMA wal_checkpoint(PASSIVE)")
-        except sqlite3.Error:
-            return
-        finally:
-            database.close()
-
-    def _forget_file(self) -> None:
-        file, self._file = self._file, None
-        if file is not None:
-            os.close(file)
