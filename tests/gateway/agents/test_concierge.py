@@ -11,7 +11,7 @@ from core.errors import ConfigurationError, Declined, TaskUnknown
 from core.parts import Data, Text, text_of
 from gateway.agents import Task
 from gateway.agents.concierge import Concierge
-from gateway.agents.echo import Echo
+from gateway.agents.echo import Echo, Pieces
 from gateway.agents.local import LocalAgent
 from gateway.agents.making import make_local
 from gateway.agents.quick import QuickAgent
@@ -85,6 +85,17 @@ async def test_echo_repeats_the_words_as_a_bare_message_in_the_same_conversation
     told = Ask("m1", (Text("one"), Data(1), Text("two")), "c1")
     assert await all_of(echo.send(told)) == [Reply("reply-m1", "c1", (Text("one\ntwo"),))]
     assert await all_of(echo.send(told)) == await all_of(echo.send(told))
+
+
+async def test_echo_says_it_in_pieces_where_it_is_told_how_many() -> None:
+    pieces = made("echo", {"chunks": 3})
+    assert isinstance(pieces, LocalAgent)
+
+    said = [piece async for piece in Pieces(3).work(Task("abcdefgh"))]
+
+    assert [piece.text for piece in said] == ["abc", "def", "gh"]
+    with pytest.raises(ConfigurationError, match="chunks must be at least 1"):
+        made("echo", {"chunks": 0})
 
 
 async def test_an_agent_without_tasks_knows_none_and_finds_none() -> None:
