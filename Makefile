@@ -43,7 +43,7 @@ format: setup
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: setup
+bench: setup peers
 	$(BIN)/python -m benchmarks $(ARGS)
 
 lock:

@@ -9,7 +9,7 @@ from typing import Any
 
 import uvloop
 
-from benchmarks import document, end_to_end, ingest, kill, overload, start
+from benchmarks import a2a_client, document, end_to_end, ingest, kill, overload, start
 from benchmarks.gates import Gate
 from benchmarks.machine import Machine
 from benchmarks.outcome import Effort, Outcome
@@ -21,6 +21,7 @@ BENCHMARKS: dict[str, Callable[[Effort], Awaitable[Outcome]]] = {
     "start": start.run,
     "overload": overload.run,
     "kill": kill.run,
+    "a2a-client": a2a_client.run,
 }
 ALL = "all"
 ROUNDS = 3
