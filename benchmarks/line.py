@@ -97,23 +97,25 @@ class Line:
 
     async def until_ready(self) -> float:
         """Seconds until Frontdesk says that it is ready."""
-        loop = asyncio.get_running_loop()
-        began = loop.time()
-        async with asyncio.timeout(READY_TIMEOUT):
-            while True:
-                if await self._is_ready():
-                    return loop.time() - began
-                await asyncio.sleep(READY_PRECISION)
-
-    async def _is_ready(self) -> bool:
-        async with self._http.get(f"{self.server.url}/readyz") as response:
-            return response.status == 200
+        return await until_ready(self._http, self.server.url)
 
     async def _get(self, url: str, headers: Mapping[str, str] | None = None) -> dict[str, Any]:
         async with self._http.get(url, headers=headers) as response:
             response.raise_for_status()
             content: dict[str, Any] = await response.json()
             return content
+
+
+async def until_ready(http: aiohttp.ClientSession, url: str) -> float:
+    """Seconds until the Frontdesk there says that it is ready."""
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    async with asyncio.timeout(READY_TIMEOUT):
+        while True:
+            async with http.get(f"{url}/readyz") as response:
+                if response.status == 200:
+                    return loop.time() - began
+            await asyncio.sleep(READY_PRECISION)
 
 
 @asynccontextmanager

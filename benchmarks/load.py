@@ -1,4 +1,4 @@
-"""The driver: sends a series of webhook requests to a server on this machine and believes only what it can check.
+"""The driver: sends a series of requests to a server on this machine and believes only what it can check.
 
 Every response is read to its end and judged; a message counts as accepted when its answer has the right status and
 holds what it must. As Telegram does, the driver repeats what was answered 429 or 5xx or not at all, with the same id.
@@ -22,6 +22,10 @@ REQUEST_TIMEOUT = 30.0  # seconds, of one exchange
 RETRY_DELAY = 0.1  # seconds between two sendings of one message
 
 
+Requests = Callable[[int], bytes]
+"""The whole HTTP request of the message with an index."""
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What to send where. `seconds` bounds the time in which new messages are begun; 0 leaves it to the series."""
@@ -36,6 +40,8 @@ class Plan:
     seconds: float = 0.0
     retries: int = 0  # a message, after 429, 5xx or no answer
     expected: bytes = b""  # what the body of every answer must hold
+    make: Callable[["Plan"], Requests] | None = None  # what makes the requests; None: Telegram's webhook
+    judge: Callable[[int, Response], str] | None = None  # what is wrong with a 2xx answer, "" when it is right
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +72,8 @@ class Report:
         return sum(self.errors.values())
 
 
-def webhook_request(plan: Plan) -> Callable[[int], bytes]:
-    """What makes the whole HTTP request of the message with an index."""
+def webhook_request(plan: Plan) -> Requests:
+    """Telegram's webhook requests."""
     parts, template = urlsplit(plan.url), plan.series.template()
     secret = f"X-Telegram-Bot-Api-Secret-Token: {plan.secret}\r\n" if plan.secret else ""
     head = (
@@ -97,7 +103,7 @@ class _Driver:
             raise ValueError(f"{plan.url}: the driver loads only http addresses of this machine, with a port")
         self._plan = plan
         self._host, self._port = parts.hostname, parts.port
-        self._request = webhook_request(plan)
+        self._request = (plan.make or webhook_request)(plan)
         self._schedule = Schedule(
             plan.series.total,
             connections=plan.connections,
@@ -146,19 +152,19 @@ class _Driver:
         began, unix = time.perf_counter(), time.time()
         if self._plan.rate:
             began, unix = due, unix - (began - due)
-        problem = await self._until_accepted(connection, self._request(sending.index))
+        problem = await self._until_accepted(connection, sending.index)
         if problem:
             self._tally.errors[problem] += 1
             return
         self._tally.latencies.append(time.perf_counter() - began)
         self._tally.accepted.setdefault(sending.index, Acceptance(unix, time.time()))
 
-    async def _until_accepted(self, connection: Connection, request: bytes) -> str:
+    async def _until_accepted(self, connection: Connection, index: int) -> str:
         """The last problem's name, or "" when it was accepted."""
-        problem = ""
+        problem, request = "", self._request(index)
         for left in range(self._plan.retries, -1, -1):
             try:
-                problem, may_repeat = self._judge(await connection.ask(request))
+                problem, may_repeat = self._judge(index, await connection.ask(request))
             except BrokenResponse as error:
                 problem, may_repeat = str(error), True
             if not problem or not may_repeat or not left:
@@ -167,9 +173,11 @@ class _Driver:
             await asyncio.sleep(RETRY_DELAY)
         return problem
 
-    def _judge(self, response: Response) -> tuple[str, bool]:
+    def _judge(self, index: int, response: Response) -> tuple[str, bool]:
         """The problem's name, "" when there is none, and whether a platform would send the same again."""
         status = response.status
         if not 200 <= status < 300:
             return f"http_{status}", status == 429 or status >= 500
+        if self._plan.judge is not None:
+            return self._plan.judge(index, response), False
         return ("", False) if self._plan.expected in response.body else ("unexpected_body", False)
