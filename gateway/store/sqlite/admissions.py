@@ -223,6 +223,7 @@ def _new_place(tx: Tx, source: Source, chat: str, item: Candidate, now: Instant)
         (place.id, source.kind, source.key, chat, place.topic, place.owner, place.session, int(place.is_direct)),
     )
     tx.execute(SQL["insert_session"], (place.session, place.owner, place.id, place.agent, now))
+    tx.memory.contexts.keep((place.session, place.agent, place.generation), None)
     return tx.memory.places.keep(place)
 
 
