@@ -14,13 +14,14 @@ from core.clock import Clock
 from core.crashpoint import crashpoint
 from core.delivery import Piece, RenderedPiece
 from core.errors import AgentError, LeaseLost
+from core.helm import Delegate
 from core.notices import notice
 from core.parts import text_of
 from core.patience import Patience
 from core.persistence import patiently
 from core.plugin import AgentPlugin
 from core.preview import Preview, Previews
-from core.pursuit import Delegate, Pursuit
+from core.pursuit import Pursuit
 from core.store import Observation, OpenTask, SubmissionState, Turn, TurnEnd, Turns, TurnState
 from core.telemetry import Telemetry
 

@@ -10,6 +10,7 @@ from core.access import Access
 from core.agent import Agent
 from core.clock import Clock
 from core.desk import Desk
+from core.helm import Delegate
 from core.identity import Source
 from core.intake import Account, SourceIntake
 from core.outbox import Channel, Outbox
@@ -18,7 +19,6 @@ from core.patience import Patience
 from core.persistence import patiently
 from core.plugin import AgentPlugin, Host
 from core.preview import Previews
-from core.pursuit import Delegate
 from core.session import Bounds, Lanes
 from core.telemetry import Telemetry
 from core.tracker import TaskTracker

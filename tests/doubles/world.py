@@ -10,6 +10,7 @@ from core.access import Access
 from core.clock import SystemClock
 from core.desk import Desk
 from core.envelope import Inbound
+from core.helm import Delegate
 from core.identity import Source
 from core.intake import Account, SourceIntake
 from core.outbox import Channel, Outbox
@@ -18,7 +19,6 @@ from core.parts import Text
 from core.patience import Patience
 from core.plugin import Admission
 from core.preview import Previews
-from core.pursuit import Delegate
 from core.session import Bounds, Lanes
 from core.store import Store
 from core.tracker import TaskTracker

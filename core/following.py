@@ -1,0 +1,154 @@
+"""Following one task to its rest, whatever happens to the roads in between.
+
+Read the stream; when it is cut, closes early or stays silent, subscribe, then get, then poll with back-off, until the
+task rests. A bare terminal event is confirmed by GetTask before its artifacts count.
+"""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
+
+from core.agent import Road, TaskEvent
+from core.errors import AgentError, Declined, TaskEnded, TaskUnknown, Unreachable
+from core.notices import notice
+from core.progress import Progress
+from core.reading import Reading
+from core.record import record_of_error
+from core.store import Disposition, TurnEnd, TurnState
+
+
+class Following:
+    def __init__(self, progress: Progress) -> None:
+        self._progress, self._helm = progress, progress.helm
+        self._patience = progress.helm.patience
+        self._reading = Reading()
+        self._quiet: asyncio.TimerHandle | None = None
+        self._can_subscribe = True
+
+    async def follow(self, is_settled: Callable[[], bool]) -> None:
+        """Subscribe, then get, then pause, until nothing more is to be learned of the task."""
+        progress = self._progress
+        while not is_settled():
+            if progress.assembly.is_over:
+                await self._confirm()
+                continue
+            started = self._helm.clock.monotonic()
+            if self._can_subscribe:
+                await self._subscribe()
+            if not progress.assembly.rests:
+                await self.ask_after()
+            if not is_settled() and not progress.assembly.is_over:
+                lasted = self._helm.clock.monotonic() - started
+                await progress.pause(self._patience.poll(progress.silence, random.random()) - lasted)
+
+    async def record_the_rest(self) -> None:
+        """Of a task that was let go of: what becomes of it is recorded, for a while."""
+        until = self._helm.clock.monotonic() + self._patience.detached
+        await self.follow(lambda: self._progress.assembly.is_over or self._helm.clock.monotonic() > until)
+
+    async def read(self, stream: AsyncIterator[TaskEvent], *, from_the_start: bool) -> None:
+        """Take everything a stream says, until it ends, is cut, or the turn ended by another road."""
+        progress = self._progress
+        progress.assembly.begin_stream(from_the_start=from_the_start)
+        self._reading = reading = Reading()
+        self._watch()
+        try:
+            async with aclosing(reading.events(stream)) as events:  # type: ignore[type-var]
+                async for event in events:
+                    await progress.take(event, Road.STREAM)
+                    if progress.assembly.rests:
+                        reading.leave(self._patience.stream_end)
+        finally:
+            progress.assembly.cut()
+
+    def leave(self) -> None:
+        """Nothing more is to be learned from the stream."""
+        self._reading.leave()
+
+    def stop(self) -> None:
+        if self._quiet:
+            self._quiet.cancel()
+
+    # ------------------------------------------------------------------ roads
+
+    async def _subscribe(self) -> None:
+        try:
+            await self.read(self._progress.agent.subscribe(self._progress.ref), from_the_start=False)
+        except (TaskEnded, TaskUnknown, Unreachable):
+            return  # the get that follows says which, and decides
+        except Declined:
+            self._can_subscribe = False
+
+    async def ask_after(self) -> None:
+        """GetTask: the task's own word, which replaces whatever was assembled."""
+        try:
+            await self._progress.take(await self._progress.agent.get(self._progress.ref), Road.ANSWER)
+        except TaskUnknown as error:
+            await self._lost(error)
+        except AgentError as error:
+            self._progress.telemetry.event("task.unreachable", error=str(error))
+
+    async def _confirm(self) -> None:
+        """A bare terminal event: get the whole task; when that cannot be had, deliver what was assembled, marked."""
+        progress, started, attempt = self._progress, self._helm.clock.monotonic(), 0
+        while not progress.has_ended and self._helm.clock.monotonic() - started < self._patience.confirm:
+            try:
+                await progress.take(await progress.agent.get(progress.ref), Road.ANSWER)
+            except TaskUnknown:
+                break
+            except AgentError as error:
+                progress.telemetry.event("task.unreachable", error=str(error))
+            if not progress.assembly.is_confirmed:
+                attempt += 1
+                await progress.pause(self._patience.retry(attempt, random.random()))
+        await progress.store_unconfirmed()
+
+    # ------------------------------------------------------------------ silence
+
+    def _watch(self) -> None:
+        """Ask after a task whose open stream is silent: some never say that they need an answer, or that they ended."""
+        self.stop()
+        pause = self._patience.quiet
+        if self._progress.silence > pause:
+            pause = max(pause, self._patience.poll(self._progress.silence, random.random()))
+        self._quiet = asyncio.get_running_loop().call_later(pause, self._on_quiet)
+
+    def _on_quiet(self) -> None:
+        progress = self._progress
+        if progress.has_ended:
+            return
+        if progress.has_task and progress.silence + 0.01 >= self._patience.quiet:
+            self._helm.spawn(self.ask_silent, f"silent {progress.turn.id}")
+        else:
+            self._watch()
+
+    async def ask_silent(self) -> None:
+        """Ask after the task now; its stream is left when it rests."""
+        await self.ask_after()
+        if self._progress.assembly.rests or self._progress.has_ended:
+            self.leave()
+        else:
+            self._watch()
+
+    # ------------------------------------------------------------------ loss
+
+    async def _lost(self, error: TaskUnknown) -> None:
+        """The agent forgot the task: told once, never sent again by itself."""
+        progress = self._progress
+        async with progress.lock:
+            if progress.assembly.is_over or progress.disposition is Disposition.LOST_AT_REMOTE:
+                return
+            progress.disposition = Disposition.LOST_AT_REMOTE
+            progress.telemetry.event("task.lost", error=str(error))
+            await progress.store(
+                records=(record_of_error(error),),
+                task=progress.task(),
+                pieces=(notice(self._lost_notice(), progress.turn.language),),
+                end=TurnEnd(TurnState.INTERRUPTED, reason=str(error)),
+            )
+
+    def _lost_notice(self) -> str:
+        if self._progress.cancel_wanted:
+            return "cancelled"
+        return "interrupted" if self._progress.delegate.is_local else "lost_at_remote"

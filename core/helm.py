@@ -1,0 +1,41 @@
+"""What the tracker gives a turn's pursuit: its agent as configured now, the store, and a place for work beside it."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from core.agent import Agent
+from core.clock import Clock
+from core.delivery import Piece, RenderedPiece
+from core.patience import Patience
+from core.store import Observation, Turn
+from core.telemetry import Telemetry
+
+
+@dataclass(frozen=True, slots=True)
+class Delegate:
+    """An agent and what the configuration says of asking it."""
+
+    agent: Agent
+    resubmits: bool = False  # a lost submission may be sent again: the agent is known to deduplicate by messageId
+    is_local: bool = False
+
+
+class Helm(Protocol):
+    clock: Clock
+    telemetry: Telemetry
+    patience: Patience
+
+    def delegate(self, turn: Turn) -> Delegate | None:
+        """The turn's agent as it is configured now; None when it is not any more."""
+        ...
+
+    async def commit(self, observation: Observation) -> Turn: ...
+
+    async def note(self, observation: Observation) -> None:
+        """Record what an agent says of a turn that has ended."""
+        ...
+
+    def render(self, turn: Turn, pieces: tuple[Piece, ...]) -> tuple[RenderedPiece, ...]: ...
+
+    def spawn(self, work: Callable[[], Awaitable[None]], name: str) -> None: ...

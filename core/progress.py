@@ -1,0 +1,236 @@
+"""How far one turn has got: what is known of its task, and everything that is stored of it, step by step.
+
+Every event, by whichever road it came, goes through one Assembly under one lock, and is committed with everything it
+implies: the submission's state, the task's, the inbox record, the pieces to show, and the turn's end. Of a turn that
+has ended only what was said is recorded.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+
+from core.agent import Agent, ArtifactUpdate, Road, TaskEvent, TaskRef, TaskState
+from core.answer import Answer, answer_of, artifact_pieces
+from core.assembly import Assembly, Change
+from core.crashpoint import crashpoint
+from core.delivery import Piece
+from core.helm import Delegate, Helm
+from core.notices import notice
+from core.preview import Preview
+from core.record import kind_of, record_of
+from core.store import (
+    Disposition,
+    InboxRecord,
+    Observation,
+    RemoteTask,
+    SubmissionState,
+    Turn,
+    TurnEnd,
+    TurnState,
+)
+from core.telemetry import Telemetry
+
+
+class Progress:
+    """`on_taken` is called after each event that was taken."""
+
+    def __init__(self, turn: Turn, delegate: Delegate, helm: Helm, preview: Preview) -> None:
+        self.turn, self.helm = turn, helm
+        self.telemetry = _OfTurn(helm.telemetry, turn)
+        self._known, self._preview = delegate, preview
+        self.on_taken: Callable[[], None] = lambda: None
+        task = turn.task
+        self.assembly = Assembly(answered=task.state_time if task and turn.task_id else None)
+        self.disposition = Disposition.TRACKED
+        self._heard = helm.clock.monotonic()
+        if task is not None:
+            self.assembly.task_id, self.assembly.context_id = task.task_id, task.context_id
+            if turn.submission is SubmissionState.SUBMITTED:
+                self.disposition = task.disposition
+                self.assembly.state, self.assembly.state_time = task.state, task.state_time
+                self._heard -= max(0.0, helm.clock.now() - task.heard)
+        self.lock = asyncio.Lock()
+        self._wake = asyncio.Event()
+        self.cancel_wanted = turn.cancel_wanted
+        self.is_submitted = turn.submission is SubmissionState.SUBMITTED
+        self.has_ended = False
+
+    @property
+    def delegate(self) -> Delegate:
+        """As configured now: credentials may have changed while the task was waiting."""
+        self._known = self.helm.delegate(self.turn) or self._known
+        return self._known
+
+    @property
+    def agent(self) -> Agent:
+        return self.delegate.agent
+
+    @property
+    def has_task(self) -> bool:
+        """Whether the agent has said which task this turn is about."""
+        return self.is_submitted and bool(self.assembly.task_id)
+
+    @property
+    def ref(self) -> TaskRef:
+        return TaskRef(self.assembly.task_id, self.assembly.context_id)
+
+    @property
+    def silence(self) -> float:
+        """Seconds since the agent last said anything new."""
+        return self.helm.clock.monotonic() - self._heard
+
+    # ------------------------------------------------------------------ waiting
+
+    def wake(self) -> None:
+        """Something happened that makes looking again worth while."""
+        self._wake.set()
+
+    async def pause(self, seconds: float) -> None:
+        """Sleep, unless it is woken (or was, since the last pause)."""
+        try:
+            async with asyncio.timeout(max(0.0, seconds)):
+                await self._wake.wait()
+        except TimeoutError:
+            return
+        self._wake.clear()
+
+    # ------------------------------------------------------------------ take
+
+    async def take(self, event: TaskEvent, road: Road) -> None:
+        async with self.lock:
+            is_first = not self.is_submitted
+            if is_first:
+                crashpoint("a2a.after_send")
+            change = self.assembly.apply(event)
+            if change is Change.APPLIED:
+                self._heard = self.helm.clock.monotonic()
+            await self._store_change(event, road, change, is_first=is_first)
+        self.on_taken()
+
+    async def _store_change(self, event: TaskEvent, road: Road, change: Change, *, is_first: bool) -> None:
+        records = (record_of(event, road, change),)
+        if change is Change.FOREIGN:
+            self._alarm(event)
+            await self.store(records=records)
+        elif change is Change.LATE:
+            await self.store(records=records)
+        elif change is Change.APPLIED and self._is_answer():
+            await self._store_answer(records)
+        elif change is Change.APPLIED and isinstance(event, ArtifactUpdate) and not is_first:
+            await self._progress(event, records)
+        elif change is Change.APPLIED or is_first:
+            self._preview.update(self.assembly.words())
+            task = self.task() if change is Change.APPLIED else None
+            await self.store(submission=SubmissionState.SUBMITTED, records=records, task=task)
+
+    def _is_answer(self) -> bool:
+        confirmed = self.assembly.is_confirmed or self.cancel_wanted
+        return not self.has_ended and self.assembly.rests and confirmed
+
+    async def _progress(self, event: ArtifactUpdate, records: tuple[InboxRecord, ...]) -> None:
+        """A chunk is a preview; a sealed artifact is a record; in a waiting thread a named one is delivered at once."""
+        self._preview.update(self.assembly.words())
+        if event.last:
+            pieces = self._early_pieces() if self.turn.waiting else ()
+            await self.store(records=records, task=self.task(), pieces=pieces)
+
+    def _early_pieces(self) -> tuple[Piece, ...]:
+        if self.cancel_wanted:
+            return ()
+        sealed = (a for a in self.assembly.artifacts.values() if a.name and a.id in self.assembly.sealed)
+        return tuple(artifact_pieces(tuple(sealed)))
+
+    async def _store_answer(self, records: tuple[InboxRecord, ...], *, unconfirmed: bool = False) -> None:
+        turn, assembly = self.turn, self.assembly
+        if self.cancel_wanted and assembly.is_over:
+            name = "cancelled" if assembly.state is TaskState.CANCELED else "cancelled_late"
+            answer = Answer((notice(name, turn.language),), TurnEnd(TurnState.CANCELLED, reason="cancelled"))
+        else:
+            answer = answer_of(assembly, turn.id, turn.language, unconfirmed=unconfirmed)
+        task = self.task(unconfirmed=unconfirmed) if assembly.task_id else None
+        submitted = SubmissionState.SUBMITTED
+        await self.store(submission=submitted, records=records, task=task, pieces=answer.pieces, end=answer.end)
+
+    async def store_unconfirmed(self) -> None:
+        """What was assembled is all there will be: the task cannot be had whole."""
+        async with self.lock:
+            if not self.has_ended:
+                await self._store_answer((), unconfirmed=True)
+
+    async def store_waiting(self) -> None:
+        """The foreground's patience is over: the next message starts a thread of its own."""
+        async with self.lock:
+            if not self.has_ended and not self.turn.waiting:
+                await self.store(end=TurnEnd(TurnState.WAITING), pieces=self._early_pieces())
+
+    # ------------------------------------------------------------------ store
+
+    async def commit(
+        self,
+        *,
+        submission: SubmissionState | None = None,
+        asked: bool | None = None,
+        records: tuple[InboxRecord, ...] = (),
+        pieces: tuple[Piece, ...] = (),
+        end: TurnEnd | None = None,
+    ) -> None:
+        async with self.lock:
+            await self.store(submission=submission, asked=asked, records=records, pieces=pieces, end=end)
+
+    async def store(
+        self,
+        *,
+        submission: SubmissionState | None = None,
+        asked: bool | None = None,
+        records: tuple[InboxRecord, ...] = (),
+        task: RemoteTask | None = None,
+        pieces: tuple[Piece, ...] = (),
+        end: TurnEnd | None = None,
+    ) -> None:
+        """One step, committed; the lock is held."""
+        turn = self.turn
+        if self.has_ended:
+            await self.helm.note(Observation(turn, task=task, records=records))
+            self.turn = replace(turn, revision=turn.revision + 1)
+            return
+        context = self.assembly.context_id or None
+        self.turn = await self.helm.commit(
+            Observation(
+                turn=turn,
+                submission=submission if submission is not turn.submission else None,
+                asked=asked,
+                task=task,
+                records=records,
+                context_id=context if context != turn.context_id else None,
+                pieces=self.helm.render(turn, pieces),
+                end=end,
+            )
+        )
+        self.is_submitted = self.is_submitted or submission is SubmissionState.SUBMITTED
+        if end is not None and end.state is not TurnState.WAITING:
+            self.has_ended = True
+            self.wake()
+
+    def task(self, *, unconfirmed: bool = False) -> RemoteTask:
+        return RemoteTask(
+            task_id=self.assembly.task_id,
+            context_id=self.assembly.context_id,
+            state=self.assembly.state,
+            state_time=self.assembly.state_time,
+            heard=self.helm.clock.now() - self.silence,
+            disposition=self.disposition,
+            unconfirmed=unconfirmed,
+        )
+
+    def _alarm(self, event: TaskEvent) -> None:
+        self.telemetry.event("task.foreign_event", level="error", kind=kind_of(event))
+
+
+class _OfTurn:
+    """Telemetry that says which turn and which agent an event is of."""
+
+    def __init__(self, telemetry: Telemetry, turn: Turn) -> None:
+        self._telemetry, self._turn, self._agent = telemetry, turn.id, turn.agent
+
+    def event(self, name: str, /, **fields: object) -> None:
+        self._telemetry.event(name, turn=self._turn, agent=self._agent, **fields)

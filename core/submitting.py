@@ -1,0 +1,125 @@
+"""Handing one turn's message to its agent: sent, sent again, looked for, or given up.
+
+The submission is stored as intended before it is sent. A message that was certainly not taken is sent again with
+back-off; one whose answer was lost is looked for first, and sent again only where the agent is known to deduplicate.
+The messageId never changes over the tries.
+"""
+
+import random
+from dataclasses import replace
+
+from core.agent import Ask, Road, TaskEvent
+from core.assembly import Assembly
+from core.cancelling import Cancelling
+from core.errors import (
+    AgentError,
+    Declined,
+    NotAccepted,
+    NotAuthorised,
+    OutcomeUnknown,
+    TaskEnded,
+    TaskUnknown,
+    Unreachable,
+)
+from core.following import Following
+from core.notices import notice
+from core.progress import Progress
+from core.record import record_of_error
+from core.store import SubmissionState, TurnEnd, TurnState
+
+
+class Submitting:
+    def __init__(self, progress: Progress, following: Following, cancelling: Cancelling) -> None:
+        self._progress, self._following, self._cancelling = progress, following, cancelling
+        self._helm, self._patience = progress.helm, progress.helm.patience
+
+    async def submit(self, *, maybe_there: bool) -> None:
+        """Until it was taken, or the turn has ended. `maybe_there`: an earlier try may have reached the agent."""
+        progress, ask = self._progress, self._first_ask()
+        attempt, first, told = 0, self._helm.clock.monotonic(), False
+        while not progress.has_ended:
+            if progress.cancel_wanted and not maybe_there:
+                return await self._cancelling.end("cancelled")
+            try:
+                if not progress.turn.asked:
+                    await progress.commit(asked=True)
+                maybe_there = True
+                await self._following.read(progress.agent.send(ask), from_the_start=True)
+                if progress.is_submitted:
+                    return None
+                raise OutcomeUnknown("the agent ended its answer before saying anything")
+            except NotAccepted as error:
+                maybe_there, attempt = False, attempt + 1
+                waited = self._helm.clock.monotonic() - first
+                if waited > self._patience.give_up:
+                    return await self._fail(error, "agent_given_up")
+                tell = waited > self._patience.tell_unreachable and not told
+                await self._not_taken(error, tell=tell)
+                told = told or tell
+                await progress.pause(self._patience.retry(attempt, random.random(), error.retry_after))
+            except (TaskEnded, TaskUnknown) as error:
+                if ask.task_id is None:
+                    return await self._fail(error, "declined")
+                # A finished task is never continued: a new one, in the same context.
+                ask, maybe_there, progress.assembly = replace(ask, task_id=None), False, Assembly()
+            except NotAuthorised as error:
+                return await self._fail(error, "not_authorised")
+            except Declined as error:
+                return await self._fail(error, "declined")
+            except (OutcomeUnknown, Unreachable) as error:
+                if progress.is_submitted or not await self.look(error):
+                    return None  # taken, and cut: follow; or nobody can tell, and the turn has ended
+        return None
+
+    def _first_ask(self) -> Ask:
+        turn = self._progress.turn
+        parts = tuple(part for envelope in turn.envelopes for part in envelope.parts)
+        return Ask(turn.message_id, parts, turn.context_id, turn.task_id)
+
+    async def _not_taken(self, error: NotAccepted, *, tell: bool) -> None:
+        progress = self._progress
+        pieces = (notice("agent_unreachable", progress.turn.language),) if tell else ()
+        await progress.commit(asked=False, records=(record_of_error(error),), pieces=pieces)
+        progress.telemetry.event("submission.not_accepted", error=str(error))
+
+    async def _fail(self, error: AgentError, name: str) -> None:
+        self._progress.telemetry.event("submission.refused", level="warning", outcome=name, error=str(error))
+        await self._progress.commit(
+            submission=SubmissionState.REJECTED,
+            records=(record_of_error(error),),
+            pieces=(notice(name, self._progress.turn.language),),
+            end=TurnEnd(TurnState.FAILED, reason=str(error)),
+        )
+
+    # ------------------------------------------------------------------ look
+
+    async def look(self, error: AgentError) -> bool:
+        """Look for a message whose answer was lost. True: ask again. Else it was found, or the turn has ended."""
+        progress = self._progress
+        found = await self._found()
+        if found is not None:
+            await progress.take(found, Road.ANSWER)
+            return False
+        if progress.delegate.resubmits and not progress.cancel_wanted:
+            return True
+        await progress.commit(
+            submission=SubmissionState.UNKNOWN,
+            records=(record_of_error(error),),
+            pieces=(notice("submission_unknown", progress.turn.language, again=progress.turn.revision),),
+            end=TurnEnd(TurnState.INTERRUPTED, reason=f"submission unknown: {error}"),
+        )
+        progress.telemetry.event("submission.unknown", error=str(error))
+        return False
+
+    async def _found(self) -> TaskEvent | None:
+        progress, started, attempt = self._progress, self._helm.clock.monotonic(), 0
+        while True:
+            try:
+                return await progress.agent.find(progress.turn.context_id, progress.turn.message_id)
+            except Declined:
+                return None
+            except AgentError:
+                attempt += 1
+                if self._helm.clock.monotonic() - started > self._patience.look:
+                    return None
+                await progress.pause(self._patience.retry(attempt, random.random()))
