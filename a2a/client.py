@@ -77,7 +77,7 @@ class RemoteAgent:
             raise failures.of_send(failure, self._name, continuing=ask.task_id is not None) from failure
 
     async def _said(self, ask: Ask) -> AsyncGenerator[TaskEvent, None]:
-        route = await self._interfaces.route(ask.task_id)
+        route = await self._interfaces.route(_continued(ask))
         while True:
             streaming = route.endpoint.streaming and self._calls.has_free_stream
             question = self._question(ask, streaming=streaming)
@@ -125,7 +125,7 @@ class RemoteAgent:
     async def _joined(self, task: TaskRef) -> AsyncGenerator[TaskEvent, None]:
         read = translate.EventReader(context_id=task.context_id, task_id=task.task_id)
         call = Call(Verb.SUBSCRIBE, {"id": task.task_id}, bindings.EVENT, read, seconds=self._settings.read_timeout)
-        route = await self._interfaces.route(task.task_id)
+        route = await self._interfaces.route(task)
         while True:
             endpoint = route.endpoint
             if not endpoint.streaming:
@@ -143,13 +143,13 @@ class RemoteAgent:
     async def get(self, task: TaskRef) -> Snapshot:
         """Without history: the question of an interrupted task stands in its status (section 3.1.3)."""
         try:
-            return await self._call(self._look(task), task.task_id)
+            return await self._call(self._look(task), task)
         except failures.CallFailed as failure:
             raise failures.of_get(failure, self._name) from failure
 
     async def cancel(self, task: TaskRef) -> Snapshot | None:
         try:
-            return await self._call(self._about(task, Verb.CANCEL), task.task_id)
+            return await self._call(self._about(task, Verb.CANCEL), task)
         except failures.CallFailed as failure:
             raise failures.of_cancel(failure, self._name) from failure
 
@@ -194,7 +194,7 @@ class RemoteAgent:
             raise failures.of_find(failure, self._name) from failure
 
     def binding_of(self, task_id: str) -> str:
-        """The interface that the task lives on, `JSONRPC/1.0`; "" where it is not remembered."""
+        """`JSONRPC/1.0`; "" where it is not remembered."""
         return self._interfaces.pinned(task_id) or ""
 
     async def discover(self) -> CardView:
@@ -204,14 +204,18 @@ class RemoteAgent:
         except failures.CallFailed as failure:
             raise failures.of_discovery(failure, self._name) from failure
 
-    async def _call(self, call: Call[R, T], task_id: str | None = None) -> T:
-        route = await self._interfaces.route(task_id)
+    async def _call(self, call: Call[R, T], task: TaskRef | None = None) -> T:
+        route = await self._interfaces.route(task)
         while True:
             try:
                 said = await self._calls.call(route.endpoint, call)
             except failures.CallFailed as failure:
                 await route.after(failure, call.verb)
                 continue
-            if task_id is not None:
-                self._interfaces.pin(task_id, route.endpoint)
+            if task is not None:
+                self._interfaces.pin(task.task_id, route.endpoint)
             return said
+
+
+def _continued(ask: Ask) -> TaskRef | None:
+    return TaskRef(ask.task_id, ask.context_id or "", ask.binding) if ask.task_id is not None else None

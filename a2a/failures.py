@@ -6,7 +6,8 @@ for each verb turns them into the errors of the Agent port.
 
 CallFailed
 ├── NotTaken          certainly never reached the agent's work (429, 503 with Retry-After, no free slot)
-│   └── NoConnection  nobody was there to take it
+│   ├── NoConnection  nobody was there to take it
+│   └── NotOffered    the card no longer has the interface that the task lives on
 ├── Unusable          no request can be made as configured: our policy, or a card without an interface for us
 ├── MaybeTaken        bytes may have left and no usable answer came back
 ├── Broken            a stream that had begun did not come to a clean end
@@ -42,6 +43,10 @@ class NotTaken(CallFailed):
 
 
 class NoConnection(NotTaken):
+    pass
+
+
+class NotOffered(NotTaken):
     pass
 
 
@@ -202,6 +207,8 @@ def _of_any(failure: CallFailed, agent: str) -> errors.AgentError:
     """
     message, sample = _said(failure, agent)
     match failure:
+        case NotOffered():
+            return errors.InterfaceGone(message)
         case Unauthorised():
             return errors.NotAuthorised(message, sample=sample)
         case RpcFailed(code=wire.TASK_NOT_FOUND):

@@ -1,9 +1,9 @@
 """Over which interface of an agent a call goes.
 
-A task is asked over the interface that created it (A2A 1.0, section 3.6): that is remembered for as many tasks as
-there is room for. Of a task that is not remembered - the process started anew - the preferred interface is asked first,
-and when it does not know the task the others are, for such a refusal means that nothing was done. New work never moves
-by itself.
+A task is asked over the interface that created it (A2A 1.0, section 3.6): that is stored with the task, and where the
+card has it no more and has no more of it when read anew, the task cannot be asked. Of a task begun before that was
+stored the preferred interface is asked first, and when it does not know the task the others are, for such a refusal
+means that nothing was done. New work never moves by itself.
 
 With `fallback` new work goes to the next configured interface when the one before certainly did not take it: nobody
 there, version or method unknown, a refusal by HTTP alone. What failed is passed over for a while, and that is shown.
@@ -18,6 +18,7 @@ from a2a.card import CardView, Endpoint, origin_of
 from a2a.card_keeping import CardKeeper
 from a2a.settings import A2AAgentSettings
 from a2a.wire import Verb
+from core.agent import TaskRef
 from core.clock import Clock
 
 REMEMBERED = 50_000  # tasks; about 15 MB. One that fell out is found again, by asking around
@@ -82,16 +83,19 @@ class Interfaces:
     def pinned(self, task_id: str) -> str | None:
         return self._pins.get(task_id)
 
-    async def route(self, task_id: str | None = None) -> "Route":
-        """Of new work for None. Raises CallFailed where no card was ever had."""
+    async def route(self, task: TaskRef | None = None) -> "Route":
+        """Of new work for None. Raises CallFailed where no card was ever had, NotOffered as the module says."""
         view = await self._cards.view()
-        if task_id is None:
+        if task is None:
             return Route(self, view, self.preferred(view))
-        pin = self._pins.get(task_id)
-        if pin is None:
-            return Route(self, view, self.preferred(view), task_id=task_id)
-        self._pins.move_to_end(task_id)
-        return Route(self, view, self.named(view, pin), task_id=task_id, is_pinned=True)
+        pin = task.binding or self._pins.get(task.task_id)
+        if not pin:
+            return Route(self, view, self.preferred(view), task_id=task.task_id)
+        if task.task_id in self._pins:
+            self._pins.move_to_end(task.task_id)
+        if not _has(view, pin):
+            view = await self._cards.second_look(view)
+        return Route(self, view, self.named(view, pin), task_id=task.task_id, is_pinned=True)
 
     def preferred(self, view: CardView) -> Endpoint:
         if not self._passed_over:
@@ -106,8 +110,11 @@ class Interfaces:
 
     @staticmethod
     def named(view: CardView, binding: str) -> Endpoint:
-        """Where the card has it no more, there is nothing to ask but the preferred one."""
-        return next((each for each in view.interfaces if each.binding == binding), view.endpoint)
+        """Raises NotOffered."""
+        for each in view.interfaces:
+            if each.binding == binding:
+                return each
+        raise failures.NotOffered(f"its card no longer names {binding}, over which the task was created")
 
     def shown(self, view: CardView) -> CardView:
         """The view as things stand: what is passed over, and what stands in."""
@@ -177,7 +184,9 @@ class Route:
             return False
         self._has_looked, used = True, self.endpoint
         self._view = await self._interfaces.looked_again(self._view)
-        if self._task_id is None:
+        if self._is_pinned:
+            self.endpoint = self._interfaces.named(self._view, used.binding)
+        elif self._task_id is None or not _has(self._view, used.binding):
             self.endpoint = self._interfaces.preferred(self._view)
         else:
             self.endpoint = self._interfaces.named(self._view, used.binding)
@@ -204,6 +213,10 @@ class Route:
         if verb in _SENDS:
             return next((each for each in every if isinstance(each, failures.NotTaken)), every[0])
         return every[0]
+
+
+def _has(view: CardView, binding: str) -> bool:
+    return any(each.binding == binding for each in view.interfaces)
 
 
 def _does_not_know(failure: failures.CallFailed) -> bool:

@@ -104,6 +104,7 @@ TaskEvent = Snapshot | StatusUpdate | ArtifactUpdate | Reply
 class TaskRef:
     task_id: str
     context_id: str
+    binding: str = ""  # the interface that created it, as the agent's `binding_of` names it; "" where nobody knows
 
 
 @value(frozen=True, slots=True)
@@ -115,6 +116,7 @@ class Ask:
     context_id: str | None = None  # None: the agent makes one (A2A 1.0, section 3.4.1); never invented here
     task_id: str | None = None  # only of an interrupted task; always together with its context_id
     metadata: dict[str, str] = field(default_factory=dict)
+    binding: str = ""  # the interface that created that task
 
 
 class Agent(Protocol):
@@ -138,7 +140,7 @@ class Agent(Protocol):
         ...
 
     async def get(self, task: TaskRef) -> Snapshot:
-        """Raises TaskUnknown, Declined (NotAuthorised), Unreachable."""
+        """Raises TaskUnknown, Declined (NotAuthorised), Unreachable (InterfaceGone)."""
         ...
 
     async def cancel(self, task: TaskRef) -> Snapshot | None:
@@ -153,4 +155,8 @@ class Agent(Protocol):
 
         Raises Declined where the agent offers no listing, Unreachable.
         """
+        ...
+
+    def binding_of(self, task_id: str) -> str:
+        """Over which interface the task was created, to be stored with it; "" where all are one, or it is not known."""
         ...

@@ -14,6 +14,7 @@ FrontdeskError
     │   └── NotAuthorised         the credentials are wrong: an operator must act
     ├── TaskUnknown               the agent has no such task: lost_at_remote
     └── Unreachable               a question that may be repeated freely got no usable answer
+        └── InterfaceGone         its agent no longer offers the interface that the task lives on
 """
 
 
@@ -99,3 +100,7 @@ class TaskUnknown(AgentError):
 
 class Unreachable(AgentError):
     """A read got no usable answer; it may be repeated freely, with back-off."""
+
+
+class InterfaceGone(Unreachable):
+    """The interface that created the task is no longer in the agent's card; it may come back."""

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 
 from core.agent import Road, TaskEvent
-from core.errors import AgentError, Declined, TaskEnded, TaskUnknown, Unreachable
+from core.errors import AgentError, Declined, InterfaceGone, TaskEnded, TaskUnknown, Unreachable
 from core.notices import notice
 from core.progress import Progress
 from core.reading import Reading
@@ -86,6 +86,8 @@ class Following:
             await self._progress.take(await self._progress.agent.get(self._progress.ref), Road.ANSWER)
         except TaskUnknown as error:
             await self._lost(error)
+        except InterfaceGone as error:
+            await self._out_of_reach(error)
         except AgentError as error:
             self._progress.telemetry.event("task.unreachable", error=str(error))
 
@@ -147,6 +149,17 @@ class Following:
                 pieces=(notice(self._lost_notice(), progress.turn.language),),
                 end=TurnEnd(TurnState.INTERRUPTED, reason=str(error)),
             )
+
+    async def _out_of_reach(self, error: InterfaceGone) -> None:
+        """It can be asked over the interface that created it alone, and that is gone: told once, and looked for on."""
+        progress = self._progress
+        progress.telemetry.event("task.unreachable", error=str(error))
+        async with progress.lock:
+            if progress.has_ended or progress.disposition is not Disposition.TRACKED:
+                return
+            progress.disposition = Disposition.OUT_OF_REACH
+            pieces = (notice("out_of_reach", progress.turn.language),)
+            await progress.store(records=(record_of_error(error),), task=progress.task(), pieces=pieces)
 
     def _lost_notice(self) -> str:
         if self._progress.cancel_wanted:

@@ -86,6 +86,10 @@ NOTICES: dict[str, tuple[str, str]] = {
         "The agent no longer knows this task; its answer is lost. Please ask again.",
         "智能体已不再记得这项任务，回答丢失了，请重新提问。",
     ),
+    "out_of_reach": (
+        "The agent no longer offers the way in which this task was begun. I keep looking for it; /cancel gives it up.",
+        "智能体不再提供这项任务最初所用的接口。我会继续尝试；发送 /cancel 可放弃。",
+    ),
     "interrupted": (
         "This was interrupted by a restart and cannot be resumed. Please ask again.",
         "任务因重启而中断，无法继续，请重新提问。",

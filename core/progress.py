@@ -72,7 +72,7 @@ class Progress:
 
     @property
     def ref(self) -> TaskRef:
-        return TaskRef(self.assembly.task_id, self.assembly.context_id)
+        return TaskRef(self.assembly.task_id, self.assembly.context_id, self._binding())
 
     @property
     def silence(self) -> float:
@@ -104,6 +104,9 @@ class Progress:
             change = self.assembly.apply(event)
             if change is Change.APPLIED:
                 self._heard = self.helm.clock.monotonic()
+            if self.disposition is Disposition.OUT_OF_REACH:
+                self.disposition = Disposition.TRACKED
+                await self.store(task=self.task())
             await self._store_change(event, road, change, is_first=is_first)
         self.on_taken()
 
@@ -220,7 +223,15 @@ class Progress:
             heard=self.helm.clock.now() - self.silence,
             disposition=self.disposition,
             unconfirmed=unconfirmed,
+            binding=self._binding(),
         )
+
+    def _binding(self) -> str:
+        """The first word counts, over restarts: a task never moves."""
+        known, task_id = self.turn.task, self.assembly.task_id
+        if known is not None and known.task_id == task_id and known.binding:
+            return known.binding
+        return self.agent.binding_of(task_id)
 
     def _alarm(self, event: TaskEvent) -> None:
         self.telemetry.event("task.foreign_event", level="error", kind=kind_of(event))

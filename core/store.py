@@ -87,6 +87,7 @@ class Disposition(StrEnum):
     CANCEL_ASKED = "cancel_asked"
     DETACHED = "detached"
     LOST_AT_REMOTE = "lost_at_remote"
+    OUT_OF_REACH = "out_of_reach"  # the agent no longer offers the interface that created it; tracked again if it does
 
 
 @value(frozen=True, slots=True)
@@ -100,6 +101,7 @@ class RemoteTask:
     heard: Instant = 0.0  # when the agent last said anything of it: "silent since"
     disposition: Disposition = Disposition.TRACKED
     unconfirmed: bool = False  # ended by a bare event, and gone before GetTask could confirm it
+    binding: str = ""  # the interface that created it, by which alone it is asked; "" where nobody knows
 
 
 @value(frozen=True, slots=True)
@@ -185,6 +187,7 @@ class OpenTask:
     agent: str
     task_id: str
     context_id: str
+    binding: str = ""
 
 
 @value(frozen=True, slots=True)

@@ -61,7 +61,7 @@ class Submitting:
                 if ask.task_id is None:
                     return await self._fail(error, "declined")
                 # A finished task is never continued: a new one, in the same context.
-                ask, maybe_there, progress.assembly = replace(ask, task_id=None), False, Assembly()
+                ask, maybe_there, progress.assembly = replace(ask, task_id=None, binding=""), False, Assembly()
             except NotAuthorised as error:
                 return await self._fail(error, "not_authorised")
             except Declined as error:
@@ -74,7 +74,8 @@ class Submitting:
     def _first_ask(self) -> Ask:
         turn = self._progress.turn
         parts = tuple(part for envelope in turn.envelopes for part in envelope.parts)
-        return Ask(turn.message_id, parts, turn.context_id, turn.task_id)
+        binding = turn.task.binding if turn.task_id and turn.task else ""
+        return Ask(turn.message_id, parts, turn.context_id, turn.task_id, binding=binding)
 
     async def _not_taken(self, error: NotAccepted, *, tell: bool) -> None:
         progress = self._progress

@@ -158,4 +158,4 @@ class TaskTracker:
 
 async def _cancel(agent: Agent, task: OpenTask) -> None:
     with suppress(AgentError):
-        await agent.cancel(TaskRef(task.task_id, task.context_id))
+        await agent.cancel(TaskRef(task.task_id, task.context_id, task.binding))

@@ -55,6 +55,7 @@ SCHEMAS: dict[str, Schema] = {
         disposition={**TEXT, "description": "What the gateway makes of it"},
         heard={**TIME, "description": "When the agent last said anything of it"},
         unconfirmed=FLAG,
+        binding={**TEXT, "description": "The interface that created it, by which alone it is asked"},
         owner=TEXT,
         turn=TEXT,
         inbox=listed("Said"),

@@ -123,6 +123,10 @@ class LocalAgent:
 
     # ------------------------------------------------------------------ which task
 
+    def binding_of(self, task_id: str) -> str:
+        del task_id
+        return ""
+
     async def _taken(self, ask: Ask) -> tuple[LiveTask, bool]:
         """The task that the message starts, continues, or was taken by before; True when it is a new one."""
         if ask.task_id is not None:

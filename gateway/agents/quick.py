@@ -43,5 +43,9 @@ class QuickAgent:
         del context_id, message_id
         return None
 
+    def binding_of(self, task_id: str) -> str:
+        del task_id
+        return ""
+
     def _unknown(self, task: TaskRef) -> TaskUnknown:
         return TaskUnknown(f"agent {self._name} makes no tasks, and knows none called {task.task_id}")

@@ -13,7 +13,7 @@ def ask(text: str = "hello", *, message_id: str = "m-1", task: TaskRef | None = 
     """A message of one text, continuing the task if one is given."""
     if task is None:
         return Ask(message_id, (Text(text),))
-    return Ask(message_id, (Text(text),), context_id=task.context_id, task_id=task.task_id)
+    return Ask(message_id, (Text(text),), context_id=task.context_id, task_id=task.task_id, binding=task.binding)
 
 
 async def heard(events: AsyncIterator[TaskEvent]) -> list[TaskEvent]:

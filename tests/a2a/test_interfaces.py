@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from a2a import RemoteAgent
 from a2a.card_keeping import SECOND_LOOK
 from a2a.interfaces import PASSED_OVER
 from core.agent import Snapshot, TaskRef
-from core.errors import Declined, NotAccepted, OutcomeUnknown, TaskEnded, TaskUnknown, Unreachable
+from core.errors import Declined, InterfaceGone, NotAccepted, OutcomeUnknown, TaskEnded, TaskUnknown, Unreachable
 from tests.a2a.asking import ask, failure, heard, ref_of
 from tests.a2a.conftest import Connect, ManualClock, Told
 from tests.fakes.agent import ScriptedAgent
@@ -244,12 +245,38 @@ async def test_a_card_that_changed_its_version_is_followed_without_falling_back(
     assert used(agent, "SendStreamingMessage") == ["JSONRPC/1.0", "JSONRPC/0.3"]
 
 
-async def test_a_task_whose_interface_left_the_card_is_asked_over_what_there_is(
-    connect: Connect, clock: ManualClock
+async def test_over_a_restart_a_task_is_asked_over_the_interface_it_is_stored_with(connect: Connect) -> None:
+    async with ScriptedAgent(ask_then_answer(), speaks=NAMES) as agent:
+        first = connect(agent.card_url, interfaces=["HTTP+JSON/0.3"])
+        task = ref_of((await heard(first.send(ask())))[0])
+        stored = replace(task, binding=first.binding_of(task.task_id))
+        agent.calls.clear()
+        remote = connect(agent.card_url)
+        await remote.get(stored)
+        await heard(remote.send(ask("Friday", message_id="m-2", task=stored)))
+        assert isinstance(await failure(remote.cancel(stored)), TaskEnded)
+        assert isinstance(await failure(remote.subscribe(stored)), TaskEnded | Unreachable)
+    assert {call.binding.name for call in agent.calls if call.binding} == {"HTTP+JSON/0.3"}
+
+
+@pytest.mark.parametrize("is_stored", [True, False])
+async def test_a_task_whose_interface_left_the_card_is_out_of_reach_until_it_is_back(
+    connect: Connect, clock: ManualClock, is_stored: bool
 ) -> None:
-    async with ScriptedAgent(speaks=["JSONRPC/0.3"], is_old=True) as agent:
+    async with ScriptedAgent(ask_then_answer(), speaks=["JSONRPC/0.3"], is_old=True) as agent:
         remote = connect(agent.card_url)
         task = ref_of((await heard(remote.send(ask())))[0])
+        if is_stored:
+            task, remote = replace(task, binding="JSONRPC/0.3"), connect(agent.card_url)
         agent.speaks, agent.is_old = ("JSONRPC/1.0",), False
         await remote.discover()
+        error = await failure(remote.get(task))
+        assert isinstance(error, InterfaceGone)
+        assert "JSONRPC/0.3" in str(error)
+        for asked in (remote.subscribe(task), remote.cancel(task)):
+            assert isinstance(await failure(asked), InterfaceGone)
+        assert isinstance(await failure(remote.send(ask("Friday", message_id="m-2", task=task))), NotAccepted)
+        assert used(agent, "GetTask") == []
+        agent.speaks, agent.is_old = ("JSONRPC/0.3",), True
+        clock.seconds += SECOND_LOOK
         assert (await remote.get(task)).task_id == task.task_id

@@ -42,6 +42,8 @@ class FakeAgent:
         self.cancels: list[str] = []
         self.gets: list[str] = []
         self.tasks: dict[str, Snapshot | AgentError] = {}
+        self.binding = ""  # over which tasks are created
+        self.refs: list[TaskRef] = []  # of the gets
         self.errors: list[AgentError] = []  # raised by the next sends
         self.cancel_error: AgentError | None = None
         self.find_error: AgentError | None = Declined("no listing here")
@@ -66,6 +68,7 @@ class FakeAgent:
 
     async def get(self, task: TaskRef) -> Snapshot:
         self.gets.append(task.task_id)
+        self.refs.append(task)
         self.called.set()
         return self._known(task.task_id)
 
@@ -84,6 +87,10 @@ class FakeAgent:
             raise self.find_error
         known = self.tasks.get(f"task-{message_id}")
         return known if isinstance(known, Snapshot) else None
+
+    def binding_of(self, task_id: str) -> str:
+        del task_id
+        return self.binding
 
     def _known(self, task_id: str) -> Snapshot:
         known = self.tasks.get(task_id)

@@ -271,7 +271,9 @@ class MemoryStore(DeliveryTables):
 
     def _asked(self, lanes: list[ThreadRow]) -> tuple[OpenTask, ...]:
         found = [(lane, self._tasks.get((lane.agent, lane.task_id))) for lane in lanes]
-        return tuple([OpenTask(lane.agent, task.task_id, task.context_id) for lane, task in found if task])
+        return tuple(
+            [OpenTask(lane.agent, task.task_id, task.context_id, task.binding) for lane, task in found if task]
+        )
 
     def _covers(self, lane: ThreadRow, before: int, person: str | None) -> bool:
         asks = lane.asks and person in (None, lane.asks)

@@ -134,7 +134,7 @@ def _open_tasks(tx: Tx, asking: list[tuple[str, str]]) -> tuple[OpenTask, ...]:
     found = [
         (agent, task_id, tx.execute(SQL["context_of_task"], (agent, task_id)).fetchone()) for agent, task_id in asking
     ]
-    return tuple([OpenTask(agent, task_id, row[0]) for agent, task_id, row in found if row is not None])
+    return tuple([OpenTask(agent, task_id, *row) for agent, task_id, row in found if row is not None])
 
 
 def unknown_submission(tx: Tx, conversation: str) -> Ready | None:

@@ -37,7 +37,7 @@ WHERE n = ?;
 SELECT n, id, agent, task_id FROM thread WHERE conversation = ? AND is_active = 1 AND asks <> '' ORDER BY n;
 
 -- name: context_of_task
-SELECT context_id FROM remote_task WHERE agent = ? AND task_id = ?;
+SELECT context_id, binding FROM remote_task WHERE agent = ? AND task_id = ?;
 
 -- name: leave_queue
 -- A queued thread with nothing left to begin is over.

@@ -118,6 +118,7 @@ def _store_task(tx: Tx, turn: Turn, task: RemoteTask) -> None:
             task.heard,
             task.disposition._value_,
             int(task.unconfirmed),
+            task.binding,
         ),
     )
 

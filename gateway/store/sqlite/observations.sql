@@ -17,11 +17,13 @@ WHERE n = ?;
 UPDATE turn SET is_troubled = 1 WHERE n = ?;
 
 -- name: put_task
-INSERT INTO remote_task (agent, task_id, context_id, owner, turn, state, state_time, heard, disposition, unconfirmed)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO remote_task (agent, task_id, context_id, owner, turn, state, state_time, heard, disposition, unconfirmed,
+    binding)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (agent, task_id) DO UPDATE SET context_id = excluded.context_id, turn = excluded.turn,
     state = excluded.state, state_time = excluded.state_time, heard = excluded.heard,
-    disposition = excluded.disposition, unconfirmed = excluded.unconfirmed, revision = revision + 1;
+    disposition = excluded.disposition, unconfirmed = excluded.unconfirmed,
+    binding = excluded.binding, revision = revision + 1;
 
 -- name: insert_record
 INSERT INTO inbox (turn, revision, n, task_id, road, kind, body, heard) VALUES (?, ?, ?, ?, ?, ?, ?, ?);

@@ -38,18 +38,18 @@ FROM envelope e LEFT JOIN thread t ON t.n = e.thread
 WHERE e.id = :id;
 
 -- name: tasks
-SELECT k.id, k.agent, k.task_id, k.context_id, k.state, k.disposition, k.heard, k.unconfirmed, k.owner, n.id AS turn
+SELECT k.id, k.agent, k.task_id, k.context_id, k.state, k.disposition, k.heard, k.unconfirmed, k.binding, k.owner, n.id AS turn
 FROM remote_task k LEFT JOIN turn n ON n.n = k.turn
 WHERE k.id < :cursor AND (:state IS NULL OR k.state = :state) ORDER BY k.id DESC LIMIT :limit;
 
 -- name: open_tasks
 -- The same for a state that the index of what is not completed knows.
-SELECT k.id, k.agent, k.task_id, k.context_id, k.state, k.disposition, k.heard, k.unconfirmed, k.owner, n.id AS turn
+SELECT k.id, k.agent, k.task_id, k.context_id, k.state, k.disposition, k.heard, k.unconfirmed, k.binding, k.owner, n.id AS turn
 FROM remote_task k LEFT JOIN turn n ON n.n = k.turn
 WHERE k.state <> 'completed' AND k.state = :state AND k.id < :cursor ORDER BY k.id DESC LIMIT :limit;
 
 -- name: task
-SELECT k.id, k.agent, k.task_id, k.context_id, k.state, k.disposition, k.heard, k.unconfirmed, k.owner, n.id AS turn
+SELECT k.id, k.agent, k.task_id, k.context_id, k.state, k.disposition, k.heard, k.unconfirmed, k.binding, k.owner, n.id AS turn
 FROM remote_task k LEFT JOIN turn n ON n.n = k.turn WHERE k.id = :id;
 
 -- name: inbox

@@ -213,7 +213,7 @@ def read_turn(tx: Tx, n: int) -> Turn | None:
 
 
 def _task(row: Sequence[Any]) -> RemoteTask:
-    task_id, context_id, state, state_time, heard, disposition, unconfirmed = row
+    task_id, context_id, state, state_time, heard, disposition, unconfirmed, binding = row
     return RemoteTask(
-        task_id, context_id, TaskState(state), state_time, heard, Disposition(disposition), bool(unconfirmed)
+        task_id, context_id, TaskState(state), state_time, heard, Disposition(disposition), bool(unconfirmed), binding
     )

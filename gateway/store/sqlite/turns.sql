@@ -38,7 +38,7 @@ WHERE n = ?;
 
 -- name: task
 -- The interrupted task that a turn continues.
-SELECT task_id, context_id, state, state_time, heard, disposition, unconfirmed FROM remote_task
+SELECT task_id, context_id, state, state_time, heard, disposition, unconfirmed, binding FROM remote_task
 WHERE agent = ? AND task_id = ?;
 
 -- name: ready
@@ -52,7 +52,7 @@ WHERE t.is_active = 1 AND (t.state = 'queued' OR queued > 0) ORDER BY t.n;
 -- name: turn
 SELECT n.id, t.id, n.session, n.owner, n.conversation, n.agent, n.begun, n.context_id, n.continues, n.cancel_wanted,
     n.revision, n.is_desk, n.state, n.submission, n.asked, n.preview, k.task_id, k.context_id, k.state, k.state_time, k.heard,
-    k.disposition, k.unconfirmed
+    k.disposition, k.unconfirmed, k.binding
 FROM turn n JOIN thread t ON t.n = n.thread LEFT JOIN remote_task k
     ON k.agent = n.agent AND k.task_id = coalesce(n.task_id, n.continues)
 WHERE n.n = ?;
