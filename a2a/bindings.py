@@ -5,6 +5,7 @@ answers come back in them, whichever binding carried them; what a version lacks 
 is not spoken: its connections would go past the guarded client.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Generic, Protocol, TypeVar
@@ -14,6 +15,7 @@ import orjson
 from pydantic import Field, TypeAdapter
 
 from a2a import wire, wire_03
+from a2a.card_wire import Card
 from a2a.wire import Verb
 
 R = TypeVar("R", bound=wire.Wire)
@@ -48,6 +50,14 @@ TASK: Form[wire.Task] = Form(
 LIST: Form[wire.TaskList] = Form(
     {"1.0": wire.Answer[wire.TaskList]}, {"1.0": _bare(wire.ErrorBody, wire.TaskList)}
 )  # 0.3 has no listing
+PUSH_CONFIG: Form[wire.PushConfig] = Form(
+    {"1.0": wire.Answer[wire.PushConfig], "0.3": wire.Answer[wire.PushConfig]},
+    {"1.0": _bare(wire.ErrorBody, wire.PushConfig), "0.3": _bare(wire_03.ErrorBody, wire.PushConfig)},
+)
+CARD: Form[Card] = Form(
+    {"1.0": wire.Answer[Card], "0.3": wire.Answer[Card]},
+    {"1.0": _bare(wire.ErrorBody, Card), "0.3": _bare(wire_03.ErrorBody, Card)},
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +180,10 @@ class JsonRpc(_Binding):
 
 class OldJsonRpc(_Old, JsonRpc):
     def _spelled(self, verb: Verb, params: Params) -> tuple[str, Params]:
-        said = wire_03.send_params(params, proto=False) if "message" in params else params
-        return wire_03.METHODS[verb], said
+        return wire_03.METHODS[verb], wire_03.params(verb, params, proto=False)
+
+
+_PLACES = re.compile(r"{(\w+)}")
 
 
 class Rest(_Binding):
@@ -188,26 +200,31 @@ class Rest(_Binding):
         Verb.LIST: ("GET", "/tasks"),
         Verb.CANCEL: ("POST", "/tasks/{id}:cancel"),
         Verb.SUBSCRIBE: ("GET", "/tasks/{id}:subscribe"),
+        Verb.PUSH_CREATE: ("POST", "/tasks/{taskId}/pushNotificationConfigs"),
+        Verb.PUSH_DELETE: ("DELETE", "/tasks/{taskId}/pushNotificationConfigs/{id}"),
+        Verb.EXTENDED_CARD: ("GET", "/extendedAgentCard"),
     }
 
     def request(self, url: str, tenant: str, verb: Verb, params: Params, request_id: str) -> HttpRequest:
         del request_id
         method, path = self._ROUTES[verb]
-        rest = dict(params)
-        if "{id}" in path:
-            path = path.replace("{id}", _segment(rest.pop("id")))
+        rest = dict(self._spelled(verb, params))
+        for name in _PLACES.findall(path):
+            path = path.replace(f"{{{name}}}", _segment(params[name]))
+            rest.pop(name, None)
         if tenant:
             path = f"/{_segment(tenant)}{path}"
         path, is_stream = self.prefix + path, verb in _STREAMED
-        if method == "GET":
+        if method != "POST":
             headers, other = self._headers[is_stream, False], "POST" if is_stream else ""
             return HttpRequest(method, _joined(url, path, rest), headers, other_method=other)
         if tenant:
             rest["tenant"] = tenant
-        body = orjson.dumps(self._spelled(rest))
+        body = orjson.dumps(rest)
         return HttpRequest(method, _joined(url, path, {}), self._headers[is_stream, True], body)
 
-    def _spelled(self, params: Params) -> Params:
+    def _spelled(self, verb: Verb, params: Params) -> Params:
+        del verb
         return params
 
     def read(self, form: Form[R], raw: bytes, request_id: str) -> R | wire.RpcError | None:
@@ -218,9 +235,10 @@ class Rest(_Binding):
 
 class OldRest(_Old, Rest):
     prefix = "/v1"
+    _ROUTES: ClassVar[Mapping[Verb, tuple[str, str]]] = {**Rest._ROUTES, Verb.EXTENDED_CARD: ("GET", "/card")}
 
-    def _spelled(self, params: Params) -> Params:
-        return wire_03.send_params(params, proto=True) if "message" in params else params
+    def _spelled(self, verb: Verb, params: Params) -> Params:
+        return params if verb is Verb.PUSH_DELETE else wire_03.params(verb, params, proto=True)
 
 
 def _segment(text: str) -> str:

@@ -46,6 +46,7 @@ class CardView:
     endpoint: Endpoint  # where new work goes
     card_url: str  # where the card was found
     interfaces: tuple[Endpoint, ...]  # all that may be used: the configured ones by preference, then the others
+    pushes: bool  # whether the agent offers push notifications
     warnings: tuple[str, ...]  # sentences for operators
     fingerprint: str  # of what an operator agreed to: interfaces, authentication, skills
 
@@ -73,6 +74,7 @@ def view(card: Card, card_url: str, settings: A2AAgentSettings) -> CardView:
         endpoint=endpoints[0],
         card_url=card_url.partition("?")[0],
         interfaces=endpoints,
+        pushes=bool(card.capabilities and card.capabilities.push_notifications),
         warnings=tuple(choice.warnings),
         fingerprint=_fingerprint(card),
     )
@@ -150,6 +152,8 @@ class _Choice:
         if replaced is not None and replaced != self._settings.url:
             what = "an internal address" if is_internal(replaced) else "another address"
             yield f"its card names {what}, {one_line(replaced)}; {self._settings.url} (url) is used in its place"
+        if self._settings.push is True and not (self._card.capabilities and self._card.capabilities.push_notifications):
+            yield "push is true, but its card offers no push notifications; its tasks are asked after"
         known = self._settings.extensions
         for uri in self._card.required_extensions():
             if uri not in known:

@@ -45,6 +45,8 @@ class OldInterface(Wire):
 
 class Capabilities(Wire):
     streaming: bool | None = None
+    push_notifications: bool | None = Field(None, alias="pushNotifications")
+    extended_card: bool | None = Field(None, alias="extendedAgentCard")
     extensions: Any = None
 
 
@@ -64,6 +66,7 @@ class Card(Wire):
     preferred_transport: str | None = Field(None, alias="preferredTransport")
     additional_interfaces: tuple[OldInterface, ...] | None = Field(None, alias="additionalInterfaces")
     security: Any = None
+    old_extended_card: bool | None = Field(None, alias="supportsAuthenticatedExtendedCard")
 
     def offers(self) -> tuple[Offer, ...]:
         """Every interface once, best first: those of 1.0 in their order, then those of the older form."""

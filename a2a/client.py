@@ -7,6 +7,7 @@ that comes before any work. Who waits, retries, polls and remembers is the track
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -22,6 +23,7 @@ from core.agent import Ask, Reply, Snapshot, TaskEvent, TaskRef
 from core.clock import Clock, SystemClock
 from core.doors.outbound import GuardedClient
 from core.errors import Declined
+from core.push import Push, PushWay
 from core.telemetry import Silent, Telemetry
 
 R = TypeVar("R", bound=wire.Wire)
@@ -59,6 +61,7 @@ class RemoteAgent:
         self._cards = CardKeeper(CardReader(settings, client, credentials), clock)
         self._interfaces = Interfaces(settings, self._cards, clock, self._fell_back)
         self._calls = Calls(settings, client, credentials)
+        self._pushes = True  # it never refused a push configuration that came with a message
 
     def __repr__(self) -> str:
         return f"RemoteAgent({self._name!r})"
@@ -93,6 +96,9 @@ class RemoteAgent:
                         yield event
                 return
             except failures.CallFailed as failure:
+                if ask.push is not None and _refuses_push(failure):
+                    ask, self._pushes = replace(ask, push=None), False
+                    continue
                 await route.after(failure, question.verb)
 
     def _pin(self, event: TaskEvent, endpoint: Endpoint) -> None:
@@ -193,6 +199,34 @@ class RemoteAgent:
         except failures.CallFailed as failure:
             raise failures.of_find(failure, self._name) from failure
 
+    async def push_way(self) -> PushWay:
+        """As the port says: by a call where it streams, since what is answered at once needs no push."""
+        wished = self._settings.push
+        if wished is False or not self._pushes:
+            return ""
+        try:
+            view = await self._interfaces.view()
+        except failures.CallFailed:
+            return ""  # the send will say why
+        if not view.pushes:
+            return ""
+        streams = view.endpoint.streaming and self._calls.has_free_stream
+        return "call" if wished == "auto" and streams else "send"
+
+    async def register_push(self, task: TaskRef, push: Push) -> None:
+        params = {"taskId": task.task_id, **translate.push_config(push)}
+        await self._configure(Verb.PUSH_CREATE, params, task)
+
+    async def unregister_push(self, task: TaskRef, id: str) -> None:
+        await self._configure(Verb.PUSH_DELETE, {"taskId": task.task_id, "id": id}, task)
+
+    async def _configure(self, verb: Verb, params: dict[str, Any], task: TaskRef) -> None:
+        call = Call(verb, params, bindings.PUSH_CONFIG, lambda config: config, seconds=self._settings.read_timeout)
+        try:
+            await self._call(call, task)
+        except failures.CallFailed as failure:
+            raise failures.of_get(failure, self._name) from failure
+
     def binding_of(self, task_id: str) -> str:
         """`JSONRPC/1.0`; "" where it is not remembered."""
         return self._interfaces.pinned(task_id) or ""
@@ -215,6 +249,11 @@ class RemoteAgent:
             if task is not None:
                 self._interfaces.pin(task.task_id, route.endpoint)
             return said
+
+
+def _refuses_push(failure: failures.CallFailed) -> bool:
+    """A refusal that comes before any work; the message may be sent again without."""
+    return isinstance(failure, failures.RpcFailed) and failure.code == wire.PUSH_NOT_SUPPORTED
 
 
 def _continued(ask: Ask) -> TaskRef | None:

@@ -83,6 +83,10 @@ class Interfaces:
     def pinned(self, task_id: str) -> str | None:
         return self._pins.get(task_id)
 
+    async def view(self) -> CardView:
+        """Raises CallFailed where no card was ever had."""
+        return await self._cards.view()
+
     async def route(self, task: TaskRef | None = None) -> "Route":
         """Of new work for None. Raises CallFailed where no card was ever had, NotOffered as the module says."""
         view = await self._cards.view()

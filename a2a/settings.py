@@ -88,6 +88,7 @@ class A2AAgentSettings(_Settings):
     extensions: tuple[Annotated[str, Field(pattern=f"^{_EXTENSION}$")], ...] = Field((), max_length=20)  # asked for
     auth: Auth | None = None
     allow_private_network: bool = False  # loopback and private ranges need this per agent
+    push: bool | Literal["auto"] = "auto"  # whether its pushes are asked for; auto: where they spare polling
     resubmit: Literal["never", "same_message_id"] = "never"  # after a send whose outcome is unknown
 
     read_timeout: Seconds = 30.0  # a whole GetTask, CancelTask or ListTasks, and each try to read the card

@@ -15,6 +15,7 @@ from a2a.wire import OffProtocol
 from core.agent import Artifact, ArtifactUpdate, Ask, Reply, Snapshot, StatusUpdate, TaskEvent, TaskState
 from core.clock import Instant
 from core.parts import Data, File, Part, Text
+from core.push import Push
 
 OUTPUT_MODES = ("text/plain", "text/markdown", "application/json")  # what a chat can show; a wish, not a filter
 OCTETS = "application/octet-stream"
@@ -43,7 +44,15 @@ def send_params(ask: Ask, *, streaming: bool) -> dict[str, Any]:
     configuration: dict[str, Any] = {"acceptedOutputModes": OUTPUT_MODES}
     if not streaming:
         configuration["returnImmediately"] = True
+    if ask.push is not None:
+        configuration["taskPushNotificationConfig"] = push_config(ask.push)
     return {"message": message, "configuration": configuration}
+
+
+def push_config(push: Push) -> dict[str, Any]:
+    """TaskPushNotificationConfig (section 4.3.1), without its task. The secret goes by both ways agents know of."""
+    shown = {"scheme": "Bearer", "credentials": push.secret}
+    return {"id": push.id, "url": push.url, "token": push.secret, "authentication": shown}
 
 
 def parts_out(parts: tuple[Part, ...]) -> list[dict[str, Any]]:
@@ -62,6 +71,9 @@ def _part_out(part: Part) -> dict[str, Any]:
         case File(name, media_type):
             # Without a URL there is nothing to hand over; the agent should still know that a file was sent.
             return {"text": f"[file without content: {name or 'unnamed'}, {media_type}]"}
+
+
+OfTask = Snapshot | StatusUpdate | ArtifactUpdate
 
 
 class EventReader:

@@ -22,6 +22,9 @@ class Verb(StrEnum):
     LIST = "ListTasks"
     CANCEL = "CancelTask"
     SUBSCRIBE = "SubscribeToTask"
+    PUSH_CREATE = "CreateTaskPushNotificationConfig"
+    PUSH_DELETE = "DeleteTaskPushNotificationConfig"
+    EXTENDED_CARD = "GetExtendedAgentCard"
 
 
 # JSON-RPC and A2A error codes, sections 5.4 and 9.5.
@@ -124,6 +127,12 @@ class StreamResponse(Wire):
 class TaskList(Wire):
     tasks: tuple[Task, ...] | None = None
     next_page_token: str | None = Field(None, alias="nextPageToken")
+
+
+class PushConfig(Wire):
+    """Only that it is one is of interest: what we asked for is what we know."""
+
+    id: str | None = None
 
 
 class RpcError(Wire):

@@ -24,6 +24,9 @@ METHODS: Mapping[wire.Verb, str] = {
     wire.Verb.GET: "tasks/get",
     wire.Verb.CANCEL: "tasks/cancel",
     wire.Verb.SUBSCRIBE: "tasks/resubscribe",
+    wire.Verb.PUSH_CREATE: "tasks/pushNotificationConfig/set",
+    wire.Verb.PUSH_DELETE: "tasks/pushNotificationConfig/delete",
+    wire.Verb.EXTENDED_CARD: "agent/getAuthenticatedExtendedCard",
 }
 
 _STATES = {
@@ -109,7 +112,7 @@ _KINDS: Mapping[str, tuple[str, Callable[[Json], Json]]] = {
 _MEMBERS = dict(_KINDS.values())
 
 
-def _event(said: Json) -> Json:
+def event(said: Json) -> Json:
     kind = said.get("kind")
     if isinstance(kind, str) and kind in _KINDS:
         member, how = _KINDS[kind]
@@ -117,7 +120,7 @@ def _event(said: Json) -> Json:
     return {name: _read(said[name], how) for name, how in _MEMBERS.items() if name in said}
 
 
-StreamResponse = Annotated[wire.StreamResponse, BeforeValidator(lambda said: _read(said, _event))]
+StreamResponse = Annotated[wire.StreamResponse, BeforeValidator(lambda said: _read(said, event))]
 Task = Annotated[wire.Task, BeforeValidator(lambda said: _read(said, _task))]
 
 # The messages of section 8.2. Agents made with SDKs before 1.0 say nothing else in HTTP+JSON, sometimes with the
@@ -151,6 +154,15 @@ def _error_body(said: Json) -> Json:
 ErrorBody = Annotated[wire.ErrorBody, BeforeValidator(lambda said: _read(said, _error_body))]
 
 
+def params(verb: wire.Verb, said: Mapping[str, Any], *, proto: bool) -> Mapping[str, Any]:
+    """Of any call; most have the same in both versions."""
+    if verb in (wire.Verb.SEND, wire.Verb.SEND_STREAMING):
+        return send_params(said, proto=proto)
+    if verb in (wire.Verb.PUSH_CREATE, wire.Verb.PUSH_DELETE):
+        return push_params(said, proto=proto)
+    return said
+
+
 def send_params(params: Mapping[str, Any], *, proto: bool) -> Json:
     """The parameters of a send, in the ProtoJSON of HTTP+JSON or in the JSON of JSON-RPC."""
     message, configuration = dict(params["message"]), dict(params["configuration"])
@@ -158,7 +170,30 @@ def send_params(params: Mapping[str, Any], *, proto: bool) -> Json:
     spelled = {"content": parts} if proto else {"kind": "message", "role": "user", "parts": parts}
     if "returnImmediately" in configuration:
         configuration["blocking"] = not configuration.pop("returnImmediately")
+    if "taskPushNotificationConfig" in configuration:
+        name = "pushNotification" if proto else "pushNotificationConfig"
+        configuration[name] = _push_config(configuration.pop("taskPushNotificationConfig"))
     return {"message": {**message, **spelled}, "configuration": configuration}
+
+
+def push_params(params: Mapping[str, Any], *, proto: bool) -> Json:
+    """Of setting a push configuration; of deleting one, where there is no URL in it."""
+    task_id, id = params["taskId"], params["id"]
+    if "url" not in params:
+        return {"id": task_id, "pushNotificationConfigId": id}
+    config = _push_config(params)
+    if not proto:
+        return {"taskId": task_id, "pushNotificationConfig": config}
+    # By the letter of a2a.proto the body is the inner object; a2a-sdk takes the whole request. Both ignore the rest.
+    inner = {"name": f"tasks/{task_id}/pushNotificationConfigs/{id}", "pushNotificationConfig": config}
+    return {"parent": f"tasks/{task_id}", "configId": id, "config": inner, **inner}
+
+
+def _push_config(said: Mapping[str, Any]) -> Json:
+    config = {name: said[name] for name in ("id", "url", "token") if name in said}
+    if (shown := said.get("authentication")) is not None:
+        config["authentication"] = {"schemes": [shown["scheme"]], "credentials": shown["credentials"]}
+    return config
 
 
 def _json_part(part: Json) -> Json:

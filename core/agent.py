@@ -7,11 +7,14 @@ interrupted state the task is not finished, only the road is cut, and the caller
 from collections.abc import AsyncIterator
 from dataclasses import field
 from enum import StrEnum
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from core.clock import Instant
 from core.parts import Part
 from core.values import value
+
+if TYPE_CHECKING:
+    from core.push import Push
 
 
 class TaskState(StrEnum):
@@ -117,6 +120,7 @@ class Ask:
     task_id: str | None = None  # only of an interrupted task; always together with its context_id
     metadata: dict[str, str] = field(default_factory=dict)
     binding: str = ""  # the interface that created that task
+    push: "Push | None" = None  # where the agent may push what it says, where it is told that with the send
 
 
 class Agent(Protocol):

@@ -40,7 +40,11 @@ class Following:
                 await self.ask_after()
             if not is_settled() and not progress.assembly.is_over:
                 lasted = self._helm.clock.monotonic() - started
-                await progress.pause(self._patience.poll(progress.silence, random.random()) - lasted)
+                await progress.pause(self._poll() - lasted)
+
+    def _poll(self) -> float:
+        pause = self._patience.poll_pushed if self._progress.is_pushed else self._patience.poll
+        return pause(self._progress.silence, random.random())
 
     async def record_the_rest(self) -> None:
         """Of a task that was let go of: what becomes of it is recorded, for a while."""

@@ -8,6 +8,7 @@ from core.agent import Agent
 from core.clock import Clock
 from core.delivery import Piece, RenderedPiece
 from core.patience import Patience
+from core.push import PushAgent, PushBook
 from core.store import Observation, Turn
 from core.telemetry import Telemetry
 
@@ -19,9 +20,11 @@ class Delegate:
     agent: Agent
     resubmits: bool = False  # a lost submission may be sent again: the agent is known to deduplicate by messageId
     is_local: bool = False
+    pushes: PushAgent | None = None  # the same agent, where it may be told where to push
 
 
 class Helm(Protocol):
+    pushes: PushBook
     clock: Clock
     telemetry: Telemetry
     patience: Patience

@@ -12,6 +12,7 @@ class Patience:
     stream_end: float = 1.0  # that a stream may stay open after it said the task rests
     poll_first: float = 1.0
     poll_most: float = 300.0
+    pushed_least: float = 60.0  # between two questions about a task that its agent is pushing: a push may get lost
     retry_first: float = 0.5  # before a message that was certainly not taken is sent again
     retry_most: float = 30.0
     give_up: float = 900.0  # after which a message no agent took is given up, and the person told
@@ -23,6 +24,10 @@ class Patience:
     def poll(self, silent: float, jitter: float) -> float:
         """The pause before the next GetTask of a task silent for so long: a tenth of the silence, within bounds."""
         return min(self.poll_most, max(self.poll_first, silent / 10)) * (0.8 + 0.4 * jitter)
+
+    def poll_pushed(self, silent: float, jitter: float) -> float:
+        """The same while the agent pushes: sparse, but never none."""
+        return max(self.pushed_least * (0.8 + 0.4 * jitter), self.poll(silent, jitter))
 
     def retry(self, attempt: int, jitter: float, asked_for: float | None = None) -> float:
         """The pause before attempt number `attempt` + 1; never shorter than what the agent asked for."""

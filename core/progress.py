@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 
-from core.agent import Agent, ArtifactUpdate, Road, TaskEvent, TaskRef, TaskState
+from core.agent import Agent, ArtifactUpdate, Reply, Road, Snapshot, StatusUpdate, TaskEvent, TaskRef, TaskState
 from core.answer import Answer, answer_of, artifact_pieces
 from core.assembly import Assembly, Change
 from core.crashpoint import crashpoint
@@ -17,6 +17,7 @@ from core.delivery import Piece
 from core.helm import Delegate, Helm
 from core.notices import notice
 from core.preview import Preview
+from core.push import PushTarget
 from core.record import kind_of, record_of
 from core.store import (
     Disposition,
@@ -39,6 +40,7 @@ class Progress:
         self.telemetry = _OfTurn(helm.telemetry, turn)
         self._known, self._preview = delegate, preview
         self.on_taken: Callable[[], None] = lambda: None
+        self.target: PushTarget | None = None  # where its agent may push
         task = turn.task
         self.assembly = Assembly(answered=task.state_time if task and turn.task_id else None)
         self.disposition = Disposition.TRACKED
@@ -75,6 +77,11 @@ class Progress:
         return TaskRef(self.assembly.task_id, self.assembly.context_id, self._binding())
 
     @property
+    def is_pushed(self) -> bool:
+        """Whether the agent was heard by push: asking after the task may be sparse."""
+        return self.target is not None and self.target.is_alive
+
+    @property
     def silence(self) -> float:
         """Seconds since the agent last said anything new."""
         return self.helm.clock.monotonic() - self._heard
@@ -109,6 +116,21 @@ class Progress:
                 await self.store(task=self.task())
             await self._store_change(event, road, change, is_first=is_first)
         self.on_taken()
+
+    async def take_pushed(self, event: TaskEvent) -> None:
+        """Pushes come in any order and beside a stream, so an artifact counts only whole, and a task only at rest.
+
+        What else they say is a sign of life: the stream, or the next GetTask, has it.
+        """
+        match event:
+            case Snapshot(state=state) if not (state.is_terminal or state.is_interrupted):
+                event = StatusUpdate(event.task_id, event.context_id, state, event.time, event.message)
+            case ArtifactUpdate(append=append, last=last) if append or not last or not self.is_submitted:
+                self._heard = self.helm.clock.monotonic()
+                return
+            case Reply():
+                return
+        await self.take(event, Road.PUSH)
 
     async def _store_change(self, event: TaskEvent, road: Road, change: Change, *, is_first: bool) -> None:
         records = (record_of(event, road, change),)

@@ -1,19 +1,22 @@
 """One turn's way from the question to its answer, whatever happens to the roads in between.
 
 Its parts, each in a file of its own: the message is handed over (core/submitting.py), the task is followed until it
-rests (core/following.py), a cancel is sent when there is a task to cancel (core/cancelling.py), and everything that is
-heard on the way goes through one picture of the task and is stored (core/progress.py).
+rests (core/following.py), its agent may push (core/pushing.py), a cancel is sent when there is a task to cancel
+(core/cancelling.py), and everything that is heard goes through one picture of the task and is stored
+(core/progress.py).
 """
 
 import asyncio
 from collections.abc import Callable
 
+from core.agent import TaskEvent
 from core.cancelling import Cancelling
 from core.errors import OutcomeUnknown
 from core.following import Following
 from core.helm import Delegate, Helm
 from core.preview import Preview
 from core.progress import Progress
+from core.pushing import Pushing
 from core.store import Disposition, Turn
 from core.submitting import Submitting
 
@@ -24,8 +27,9 @@ class Pursuit:
         self._progress = Progress(turn, delegate, helm, preview)
         self._following = Following(self._progress)
         self._cancelling = Cancelling(self._progress, self._following)
-        self._submitting = Submitting(self._progress, self._following, self._cancelling)
-        self._progress.on_taken = self._cancelling.remember
+        self._pushing = Pushing(self._progress, self._following, helm.pushes)
+        self._submitting = Submitting(self._progress, self._following, self._cancelling, self._pushing)
+        self._progress.on_taken = self._on_taken
 
     @property
     def turn(self) -> Turn:
@@ -47,8 +51,8 @@ class Pursuit:
         finally:
             timer.cancel()
             self._following.stop()
-        if progress.disposition is Disposition.DETACHED and not progress.assembly.is_over:
-            self._helm.spawn(self._following.record_the_rest, f"detached {self.turn.id}")
+        if progress.target is not None or self._is_let_go():
+            self._helm.spawn(self._wind_up, f"after {self.turn.id}")
         return self.turn
 
     async def _begin(self, *, is_new: bool) -> None:
@@ -60,9 +64,26 @@ class Pursuit:
         elif await self._submitting.look(OutcomeUnknown("the gateway stopped before the agent answered")):
             await self._submitting.submit(maybe_there=True)
 
+    def _on_taken(self) -> None:
+        self._cancelling.remember()
+        self._pushing.bind()
+
+    def _is_let_go(self) -> bool:
+        return self._progress.disposition is Disposition.DETACHED and not self._progress.assembly.is_over
+
+    async def _wind_up(self) -> None:
+        if self._is_let_go():
+            await self._following.record_the_rest()
+        await self._pushing.end()
+
     async def _go_waiting(self) -> None:
         await self._progress.store_waiting()
         self._park()
+        await self._pushing.by_call()
+
+    async def pushed(self, event: TaskEvent) -> None:
+        """What its agent pushed of the task."""
+        await self._pushing.take(event)
 
     def cancel(self) -> None:
         """The person no longer wants it. Remembered when there is no task yet to cancel."""

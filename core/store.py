@@ -14,6 +14,7 @@ from core.delivery import Delivery, DeliveryState, RenderedPiece
 from core.envelope import Candidate, Envelope, Moved, Unreadable
 from core.identity import Address, Source
 from core.plugin import Cursor
+from core.push import PushTargets
 from core.values import value
 
 # ---------------------------------------------------------------------------------------------- admission
@@ -352,5 +353,5 @@ class DeskRecords(Protocol):
         ...
 
 
-class Store(Admissions, Turns, Deliveries, DeskRecords, Protocol):
+class Store(Admissions, Turns, Deliveries, DeskRecords, PushTargets, Protocol):
     """All of the above; leases and plugin state stand beside it (core/plugin.py)."""

@@ -24,18 +24,22 @@ from core.errors import (
 from core.following import Following
 from core.notices import notice
 from core.progress import Progress
+from core.pushing import Pushing
 from core.record import record_of_error
 from core.store import SubmissionState, TurnEnd, TurnState
 
 
 class Submitting:
-    def __init__(self, progress: Progress, following: Following, cancelling: Cancelling) -> None:
+    def __init__(self, progress: Progress, following: Following, cancelling: Cancelling, pushing: Pushing) -> None:
         self._progress, self._following, self._cancelling = progress, following, cancelling
+        self._pushing = pushing
         self._helm, self._patience = progress.helm, progress.helm.patience
 
     async def submit(self, *, maybe_there: bool) -> None:
         """Until it was taken, or the turn has ended. `maybe_there`: an earlier try may have reached the agent."""
         progress, ask = self._progress, self._first_ask()
+        if push := await self._pushing.with_send():
+            ask = replace(ask, push=push)
         attempt, first, told = 0, self._helm.clock.monotonic(), False
         while not progress.has_ended:
             if progress.cancel_wanted and not maybe_there:
@@ -98,6 +102,8 @@ class Submitting:
         """Look for a message whose answer was lost. True: ask again. Else it was found, or the turn has ended."""
         progress = self._progress
         found = await self._found()
+        if progress.is_submitted:
+            return False  # a push was faster
         if found is not None:
             await progress.take(found, Road.ANSWER)
             return False
@@ -114,7 +120,7 @@ class Submitting:
 
     async def _found(self) -> TaskEvent | None:
         progress, started, attempt = self._progress, self._helm.clock.monotonic(), 0
-        while True:
+        while not progress.is_submitted:
             try:
                 return await progress.agent.find(progress.turn.context_id, progress.turn.message_id)
             except Declined:
@@ -124,3 +130,4 @@ class Submitting:
                 if self._helm.clock.monotonic() - started > self._patience.look:
                     return None
                 await progress.pause(self._patience.retry(attempt, random.random()))
+        return None

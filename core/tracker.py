@@ -9,11 +9,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 
-from core.agent import Agent, TaskRef
+from core.agent import Agent, TaskEvent, TaskRef
 from core.clock import Clock
 from core.crashpoint import crashpoint
 from core.delivery import Piece, RenderedPiece
-from core.errors import AgentError, LeaseLost
+from core.errors import AgentError, Busy, LeaseLost
 from core.helm import Delegate
 from core.notices import notice
 from core.parts import text_of
@@ -22,8 +22,12 @@ from core.persistence import patiently
 from core.plugin import AgentPlugin
 from core.preview import Preview, Previews
 from core.pursuit import Pursuit
+from core.push import PushBook, PushTarget
 from core.store import Observation, OpenTask, SubmissionState, Turn, TurnEnd, Turns, TurnState
 from core.telemetry import Telemetry
+
+PUSHES_WAITING = 1000  # beyond it agents are told to come back; a push may hold a whole task of some MB
+PUSH_RETRY = 5.0  # seconds
 
 
 class TaskTracker:
@@ -38,11 +42,14 @@ class TaskTracker:
         clock: Clock,
         telemetry: Telemetry,
         patience: Patience,
+        pushes: PushBook,
     ) -> None:
         self._turns, self._delegates, self._plugins, self._previews = turns, delegates, plugins, previews
         self._wake_outbox, self._tasks = wake_outbox, tasks
         self.clock, self.telemetry, self.patience = clock, telemetry, patience
+        self.pushes = pushes
         self._pursuits: dict[str, Pursuit] = {}
+        self.pushes_waiting = 0  # pushes taken in and not yet stored
 
     # ------------------------------------------------------------------ turns
 
@@ -88,6 +95,9 @@ class TaskTracker:
             delegate = self._delegates.get(task.agent)
             if delegate is not None and task.task_id:
                 self.spawn(partial(_cancel, delegate.agent, task), f"let go {task.task_id}")
+            target = self.pushes.of_task(task.agent, task.task_id)
+            if target is not None:
+                self.spawn(partial(self.pushes.close, target), f"let go {target.id}")
 
     def refresh(self, turn_id: str) -> bool:
         """Ask after a turn's task now; False when it is not at work here."""
@@ -95,6 +105,24 @@ class TaskTracker:
         if pursuit is not None:
             self.spawn(pursuit.refresh, f"refresh {turn_id}")
         return pursuit is not None
+
+    def pushed(self, target: PushTarget, event: TaskEvent) -> None:
+        """Take what an agent pushed of the target's task; it is stored a little later, as if it had been asked for.
+
+        Raises Busy when too many are waiting. What comes for a task that nobody follows any more has no effect.
+        """
+        if self.pushes_waiting >= PUSHES_WAITING:
+            raise Busy("too many pushes of agents are waiting to be stored", retry_after=PUSH_RETRY)
+        pursuit = self._pursuits.get(target.turn)
+        if pursuit is not None:
+            self.pushes_waiting += 1
+            self.spawn(partial(self._take_pushed, pursuit, event), f"pushed {target.turn}")
+
+    async def _take_pushed(self, pursuit: Pursuit, event: TaskEvent) -> None:
+        try:
+            await pursuit.pushed(event)
+        finally:
+            self.pushes_waiting -= 1
 
     @property
     def at_work(self) -> int:

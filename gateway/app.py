@@ -152,6 +152,7 @@ async def _listening(
     operations = LineOperations(line, supervisor, Records(line.store))
     app.add_routes(ControlApi(operations, operator, telemetry, version=VERSION).routes(ingress))
     app.add_routes(distinct_routes({name: plugin.routes(ingress) for name, plugin in line.plugins.items()}))
+    app.add_routes(line.push_routes(ingress))
     listening = Listener(app, host=gateway.host, port=gateway.port, limits=limits)
     async with _saying_where(listening, gateway) as listener:
         where = f"http://{gateway.host}:{listener.port}"

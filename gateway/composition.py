@@ -10,6 +10,7 @@ from core.access import Access
 from core.agent import Agent
 from core.clock import Clock
 from core.desk import Desk
+from core.doors.ingress import Ingress, Route
 from core.helm import Delegate
 from core.identity import Source
 from core.intake import Account, SourceIntake
@@ -19,6 +20,7 @@ from core.patience import Patience
 from core.persistence import patiently
 from core.plugin import AgentPlugin, Host
 from core.preview import Previews
+from core.push import PushBook
 from core.session import Bounds, Lanes
 from core.telemetry import Telemetry
 from core.tracker import TaskTracker
@@ -56,6 +58,7 @@ class Line:
             lambda turn: self.previews.end(turn),
         )
         self.previews = Previews(self.plugins, store, tasks, self.outbox.is_throttled, telemetry)
+        self.pushes = PushBook(store, push_base(settings))
         self.tracker = TaskTracker(
             store,
             self.delegates,
@@ -66,6 +69,7 @@ class Line:
             clock,
             telemetry,
             Patience(foreground=settings.gateway.foreground_patience),
+            self.pushes,
         )
         self.desk = Desk(store, store, store, self.tracker, self.outbox, lambda: self.lanes, clock)
         self.lanes = Lanes(
@@ -102,6 +106,7 @@ class Line:
         What belongs to an account that is not configured now stays as it is, until it is again.
         """
         unknown = await self.outbox.recover()
+        await patiently(self.pushes.load, self._telemetry)
         unfinished = [
             turn
             for turn in await patiently(self.store.unfinished, self._telemetry)
@@ -113,6 +118,14 @@ class Line:
         for item in ready:
             self.lanes.add(item)
         return {"unknown": unknown, "unfinished": len(unfinished), "queued": sum(item.queued for item in ready)}
+
+    def push_routes(self, ingress: Ingress) -> list[Route]:
+        """What remote agents push to; none where they are never told to."""
+        if not self.pushes.is_usable:
+            return []
+        from a2a.push import PushDoor  # imported only where a remote agent is configured
+
+        return PushDoor(self.pushes, self.tracker.pushed).routes(ingress)
 
     def _channel(self, name: str) -> Channel:
         plugin = self.plugins[name]
@@ -136,10 +149,14 @@ class Line:
         from a2a.client import make  # imported only where a remote agent is configured
 
         settings: Any = entry.settings
-        return Delegate(
-            make(entry.name, settings, self.host.client, telemetry=self._telemetry),
-            resubmits=settings.resubmit == "same_message_id",
-        )
+        remote = make(entry.name, settings, self.host.client, telemetry=self._telemetry)
+        return Delegate(remote, resubmits=settings.resubmit == "same_message_id", pushes=remote)
+
+
+def push_base(settings: Settings) -> str:
+    """Where agents reach this gateway; "" where nobody said, or no remote agent is configured that could push."""
+    has_remote = any(not isinstance(entry.settings, LocalAgentSettings) for entry in settings.agents.values())
+    return settings.gateway.public_url if has_remote else ""
 
 
 STAGGER = 0.05  # seconds between two waiting tasks that are taken up after a start: agents get twenty a second

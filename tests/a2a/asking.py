@@ -7,12 +7,13 @@ import pytest
 from core.agent import ArtifactUpdate, Ask, Reply, Snapshot, StatusUpdate, TaskEvent, TaskRef
 from core.errors import AgentError
 from core.parts import Text, text_of
+from core.push import Push
 
 
-def ask(text: str = "hello", *, message_id: str = "m-1", task: TaskRef | None = None) -> Ask:
+def ask(text: str = "hello", *, message_id: str = "m-1", task: TaskRef | None = None, push: Push | None = None) -> Ask:
     """A message of one text, continuing the task if one is given."""
     if task is None:
-        return Ask(message_id, (Text(text),))
+        return Ask(message_id, (Text(text),), push=push)
     return Ask(message_id, (Text(text),), context_id=task.context_id, task_id=task.task_id, binding=task.binding)
 
 

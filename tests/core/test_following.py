@@ -1,12 +1,19 @@
 """How a task is followed: over its own interface, out of reach and back, silent, pushed, and resumed by itself."""
 
+import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
-from core.agent import Ask, TaskEvent, TaskState
-from core.errors import InterfaceGone
+import pytest
+
+from core.agent import Artifact, ArtifactUpdate, Ask, Snapshot, TaskEvent, TaskState
+from core.errors import Busy, Declined, InterfaceGone, OutcomeUnknown
+from core.parts import Text
+from core.patience import Patience
+from core.push import PushTarget
 from core.store import Disposition, Store
-from tests.doubles.agent import FakeAgent, task, task_id
-from tests.doubles.world import world
+from tests.doubles.agent import FakeAgent, context, status, task, task_id
+from tests.doubles.world import SOON, World, world
 from tests.waiting import until
 
 
@@ -63,3 +70,238 @@ async def test_a_task_out_of_reach_is_told_once_and_goes_on_when_its_interface_i
         assert told.count("no longer offers the way") == 1
         agent.tasks[id] = task(agent.asks[0], TaskState.COMPLETED, "done")
         await until(lambda: "done" in desk.plugin.shown())
+
+
+# ---------------------------------------------------------------------------------------------- push
+
+SLOW = replace(SOON, poll_first=60.0, poll_most=60.0, quiet=60.0)  # whatever is learned soon is learned by push
+
+
+class Silent:
+    """A stream that stays open and says nothing more after the task's beginning."""
+
+    def __init__(self) -> None:
+        self.released = asyncio.Event()
+
+    async def __call__(self, ask: Ask) -> AsyncIterator[TaskEvent]:
+        yield task(ask, TaskState.WORKING, time=1.0)
+        await self.released.wait()
+
+
+def pushing(script: object = works, way: str = "send") -> FakeAgent:
+    agent = FakeAgent(script)  # type: ignore[arg-type]
+    agent.way = way  # type: ignore[assignment]
+    return agent
+
+
+async def given(desk: World) -> PushTarget:
+    """The target that the agent was told of, once its task is stored."""
+    await until(lambda: desk.agent.pushes)
+    target = desk.pushes.find(desk.agent.pushes[-1][1].id)
+    assert target is not None
+    await until(lambda: target.task_id)
+    return target
+
+
+@pytest.mark.case("DEL-04")
+async def test_a_result_that_is_pushed_is_delivered_once_although_the_stream_has_it_too(store: Store) -> None:
+    silent = Silent()
+    agent = pushing(silent)
+    async with world(store, agent, patience=SLOW) as desk:
+        await desk.says("hi")
+        target = await given(desk)
+        done = task(agent.asks[0], TaskState.COMPLETED, "done", time=2.0)
+        agent.tasks[done.task_id] = done
+        for _ in range(3):
+            desk.tracker.pushed(target, done)
+        assert await desk.plugin.until(1) == ["done"]
+        silent.released.set()
+        await until(lambda: agent.unregistered == [target.id])
+        assert desk.pushes.find(target.id) is None
+        assert desk.plugin.shown() == ["done"]
+        assert await store.push_targets() == []
+
+
+async def test_a_pushed_bare_end_is_confirmed_by_the_task_itself(store: Store) -> None:
+    agent = pushing(Silent())
+    async with world(store, agent, patience=SLOW) as desk:
+        await desk.says("hi")
+        target = await given(desk)
+        agent.tasks[target.task_id] = task(agent.asks[0], TaskState.COMPLETED, "whole", time=2.0)
+        desk.tracker.pushed(target, status(agent.asks[0], TaskState.COMPLETED, time=2.0))
+        assert await desk.plugin.until(1) == ["whole"]
+
+
+@pytest.mark.case("T39a")
+async def test_pushes_out_of_order_and_after_the_end_take_nothing_back(store: Store) -> None:
+    agent = pushing(Silent())
+    async with world(store, agent, patience=SLOW) as desk:
+        await desk.says("hi")
+        target = await given(desk)
+        ask = agent.asks[0]
+        done = task(ask, TaskState.COMPLETED, "done", time=5.0)
+        desk.tracker.pushed(target, done)
+        assert await desk.plugin.until(1) == ["done"]
+        for late in (status(ask, TaskState.WORKING, time=3.0), task(ask, TaskState.COMPLETED, "other", time=6.0)):
+            desk.tracker.pushed(target, late)
+        await until(lambda: not desk.tracker.pushes_waiting)
+        assert desk.plugin.shown() == ["done"]
+
+
+async def test_chunks_are_not_taken_from_pushes_beside_a_stream(store: Store) -> None:
+    silent = Silent()
+
+    async def streams(ask: Ask) -> AsyncIterator[TaskEvent]:
+        yield task(ask, TaskState.WORKING, time=1.0)
+        yield _chunk(ask, "Hello, ")
+        await silent.released.wait()
+        yield _chunk(ask, "world", append=True)
+        yield status(ask, TaskState.COMPLETED, time=2.0)
+
+    agent = pushing(streams)
+    async with world(store, agent, patience=replace(SLOW, confirm=0.05)) as desk:
+        await desk.says("hi")
+        target = await given(desk)
+        agent.tasks[target.task_id] = Declined("not now")
+        desk.tracker.pushed(target, _chunk(agent.asks[0], "Hello, "))
+        desk.tracker.pushed(target, _chunk(agent.asks[0], "world", append=True))
+        desk.tracker.pushed(target, task(agent.asks[0], TaskState.WORKING, "Hel", time=1.0))
+        await until(lambda: not desk.tracker.pushes_waiting)
+        silent.released.set()
+        assert (await desk.plugin.until(1))[0] == "Hello, world"
+
+
+def _chunk(ask: Ask, text: str, *, append: bool = False) -> ArtifactUpdate:
+    return ArtifactUpdate(task_id(ask), context(ask), Artifact("a1", (Text(text),)), append=append)
+
+
+async def test_a_push_names_the_task_whose_answer_to_the_message_was_lost(store: Store) -> None:
+    agent = pushing()
+    agent.find_error = None
+    found = asyncio.Event()
+
+    async def lost(ask: Ask) -> AsyncIterator[TaskEvent]:
+        if ask.push:
+            raise OutcomeUnknown("cut")
+        yield task(ask, TaskState.COMPLETED)
+
+    async def never(context_id: str | None, message_id: str) -> Snapshot | None:
+        del context_id, message_id
+        await found.wait()
+        raise Declined("no listing here")
+
+    agent.script, agent.find = lost, never  # type: ignore[method-assign]
+    async with world(store, agent, patience=SLOW) as desk:
+        await desk.says("hi")
+        await until(lambda: agent.pushes)
+        target = desk.pushes.find(agent.pushes[0][1].id)
+        assert target is not None
+        done = task(agent.asks[0], TaskState.COMPLETED, "done", time=2.0)
+        desk.tracker.pushed(target, done)
+        assert await desk.plugin.until(1) == ["done"]
+        found.set()
+
+
+@pytest.mark.case("A2A-25")
+async def test_after_a_restart_a_push_reaches_the_task_it_is_about(store: Store) -> None:
+    agent = pushing()
+    async with world(store, agent, patience=SLOW) as before:
+        await before.says("hi")
+        target = await given(before)
+    async with world(store, agent, patience=SLOW) as after:
+        known = after.pushes.find(target.id)
+        assert known is not None
+        assert (known.turn, known.task_id) == (target.turn, target.task_id)
+        await until(lambda: after.tracker.at_work)
+        after.tracker.pushed(known, task(agent.asks[0], TaskState.COMPLETED, "done", time=2.0))
+        assert await after.plugin.until(1) == ["done"]
+        assert len(agent.pushes) == 1
+
+
+async def test_the_answer_to_a_question_uses_the_target_that_the_task_has(store: Store) -> None:
+    agent = pushing(asks_back)
+    async with world(store, agent, patience=SLOW) as desk:
+        await desk.says("book")
+        await desk.plugin.until(1)
+        await desk.says("Friday")
+        await until(lambda: "booked" in desk.plugin.shown())
+        assert [ask.push is not None for ask in agent.asks] == [True, False]
+        await until(lambda: agent.unregistered)
+
+
+async def test_what_a_streaming_agent_answers_at_once_needs_no_push(store: Store) -> None:
+    async with world(store, pushing(_at_once, way="call")) as desk:
+        await desk.says("hi")
+        assert await desk.plugin.until(1) == ["at once"]
+        assert desk.agent.pushes == []
+
+
+async def test_a_streaming_agent_is_told_where_to_push_when_its_task_takes_long(store: Store) -> None:
+    slow = pushing(Silent(), way="call")
+    async with world(store, slow, patience=replace(SLOW, foreground=0.01)) as desk:
+        await desk.says("hi")
+        target = await given(desk)
+        assert slow.pushes[0][0] == target.task_id
+        desk.tracker.pushed(target, task(slow.asks[0], TaskState.COMPLETED, "done", time=2.0))
+        assert await desk.plugin.until(1) == ["done"]
+
+
+async def _at_once(ask: Ask) -> AsyncIterator[TaskEvent]:
+    yield task(ask, TaskState.COMPLETED, "at once")
+
+
+async def test_an_agent_that_refuses_the_call_is_asked_as_before_and_that_is_shown(store: Store) -> None:
+    agent = pushing(Silent(), way="call")
+    agent.push_error = Declined("no")
+    async with world(store, agent, patience=replace(SOON, foreground=0.01)) as desk:
+        await desk.says("hi")
+        await until(lambda: desk.events.of("push.refused"))
+        await until(lambda: agent.gets)
+        assert await store.push_targets() == []
+
+
+async def test_with_push_alive_asking_becomes_sparse_and_never_stops() -> None:
+    patience = Patience()
+    assert [patience.poll(silent, 0.5) for silent in (0, 100, 86_400)] == [1.0, 10.0, 300.0]
+    assert [patience.poll_pushed(silent, 0.5) for silent in (0, 100, 86_400)] == [60.0, 60.0, 300.0]
+
+
+async def test_asking_goes_on_beside_pushes(store: Store) -> None:
+    agent = pushing()
+    async with world(store, agent, patience=replace(SOON, pushed_least=0.02)) as desk:
+        await desk.says("hi")
+        target = await given(desk)
+        desk.tracker.pushed(target, status(agent.asks[0], TaskState.WORKING, "on it", time=2.0))
+        await until(lambda: not desk.tracker.pushes_waiting)
+        assert target.is_alive
+        asked = len(agent.gets)
+        await until(lambda: len(agent.gets) > asked + 1)
+        agent.tasks[target.task_id] = task(agent.asks[0], TaskState.COMPLETED, "done", time=3.0)
+        assert await desk.plugin.until(1) == ["done"]
+
+
+async def test_a_cancelled_task_may_push_what_it_likes(store: Store) -> None:
+    agent = pushing(Silent())
+    async with world(store, agent, patience=SLOW) as desk:
+        await desk.says("hi")
+        target = await given(desk)
+        await desk.says("/cancel")
+        await desk.plugin.until(2)
+        desk.tracker.pushed(target, task(agent.asks[0], TaskState.COMPLETED, "too late", time=9.0))
+        await until(lambda: not desk.tracker.pushes_waiting)
+        assert "too late" not in desk.plugin.shown()
+
+
+async def test_too_many_pushes_at_once_are_put_off(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("core.tracker.PUSHES_WAITING", 2)
+    agent = pushing(Silent())
+    async with world(store, agent, patience=SLOW) as desk:
+        await desk.says("hi")
+        target = await given(desk)
+        event = status(agent.asks[0], TaskState.WORKING, time=2.0)
+        desk.tracker.pushed(target, event)
+        desk.tracker.pushed(target, event)
+        with pytest.raises(Busy):
+            desk.tracker.pushed(target, event)
+        await until(lambda: not desk.tracker.pushes_waiting)
+        desk.tracker.pushed(target, event)

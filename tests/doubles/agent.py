@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from core.agent import Artifact, Ask, Snapshot, StatusUpdate, TaskEvent, TaskRef, TaskState
 from core.errors import AgentError, Declined, TaskUnknown
 from core.parts import Text, text_of
+from core.push import Push, PushWay
 
 Script = Callable[[Ask], AsyncIterator[TaskEvent]]
 
@@ -42,6 +43,10 @@ class FakeAgent:
         self.cancels: list[str] = []
         self.gets: list[str] = []
         self.tasks: dict[str, Snapshot | AgentError] = {}
+        self.way: PushWay = ""  # how it is told where to push
+        self.pushes: list[tuple[str, Push]] = []  # task id ("" with the send) and what it was given
+        self.unregistered: list[str] = []
+        self.push_error: AgentError | None = None
         self.binding = ""  # over which tasks are created
         self.refs: list[TaskRef] = []  # of the gets
         self.errors: list[AgentError] = []  # raised by the next sends
@@ -50,8 +55,23 @@ class FakeAgent:
         self.follows: Callable[[TaskRef], AsyncIterator[TaskEvent]] | None = None
         self.called = asyncio.Event()
 
+    async def push_way(self) -> PushWay:
+        return self.way
+
+    async def register_push(self, task: TaskRef, push: Push) -> None:
+        self.pushes.append((task.task_id, push))
+        self.called.set()
+        if self.push_error:
+            raise self.push_error
+
+    async def unregister_push(self, task: TaskRef, id: str) -> None:
+        del task
+        self.unregistered.append(id)
+
     async def send(self, ask: Ask) -> AsyncIterator[TaskEvent]:
         self.asks.append(ask)
+        if ask.push:
+            self.pushes.append(("", ask.push))
         self.called.set()
         if self.errors:
             raise self.errors.pop(0)

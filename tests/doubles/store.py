@@ -14,6 +14,7 @@ from core.identity import Address, Person, Source
 from core.ids import new_id
 from core.parts import text_of
 from core.plugin import Cursor, Entry
+from core.push import PushTarget
 from core.router import AskWhich, Join, ThreadFact, pick_thread
 from core.store import (
     Admission,
@@ -326,6 +327,26 @@ class MemoryStore(DeliveryTables):
         for lane in asking:
             self._close_question(lane)
         return closed
+
+    # ------------------------------------------------------------------ pushes
+
+    async def open_push(self, target: PushTarget) -> None:
+        self._push_targets[target.id] = PushTarget(target.id, target.agent, target.turn, target.digest)
+
+    async def close_push(self, id: str) -> None:
+        self._push_targets.pop(id, None)
+
+    async def push_targets(self) -> Sequence[PushTarget]:
+        return [self._present_target(target) for target in self._push_targets.values() if target.turn in self._turns]
+
+    def _present_target(self, target: PushTarget) -> PushTarget:
+        task = self._turns[target.turn].turn.task
+        if task is None:
+            return PushTarget(target.id, target.agent, target.turn, target.digest)
+        about = [
+            held.turn.id for held in self._turns.values() if held.turn.task and held.turn.task.task_id == task.task_id
+        ]
+        return PushTarget(target.id, target.agent, about[-1], target.digest, task.task_id)
 
     # ------------------------------------------------------------------ desk
 

@@ -8,6 +8,7 @@ from core.delivery import Delivery, DeliveryState
 from core.envelope import Envelope
 from core.identity import Address, Person, Source
 from core.ids import new_id
+from core.push import PushTarget
 from core.store import RemoteTask, Turn, TurnState
 from gateway.store.rules import Policy
 
@@ -79,6 +80,7 @@ class Tables:
         self._contexts: dict[tuple[str, str, int], str] = {}
         self._tasks: dict[tuple[str, str], RemoteTask] = {}
         self._deliveries: dict[str, DeliveryRow] = {}
+        self._push_targets: dict[str, PushTarget] = {}
         self._state: dict[tuple[str, str], tuple[str, int]] = {}
         self._leases: dict[str, tuple[str, int, Instant]] = {}
         self._seqs, self._lane_seqs = count(1), count(1)

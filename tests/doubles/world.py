@@ -19,6 +19,7 @@ from core.parts import Text
 from core.patience import Patience
 from core.plugin import Admission
 from core.preview import Previews
+from core.push import PushBook
 from core.session import Bounds, Lanes
 from core.store import Store
 from core.tracker import TaskTracker
@@ -70,9 +71,19 @@ class World:
             lambda turn: self.previews.end(turn),
         )
         self.previews = Previews(plugins, store, tasks, self.outbox.is_throttled, self.events)
-        delegates = {agent.name: Delegate(agent, resubmits)}
+        delegates = {agent.name: Delegate(agent, resubmits, pushes=agent)}
+        self.pushes = PushBook(store, "https://desk.example" if agent.way else "")
         self.tracker = TaskTracker(
-            store, delegates, plugins, self.previews, self.outbox.wake, tasks, clock, self.events, patience
+            store,
+            delegates,
+            plugins,
+            self.previews,
+            self.outbox.wake,
+            tasks,
+            clock,
+            self.events,
+            patience,
+            self.pushes,
         )
         self.desk = Desk(store, store, store, self.tracker, self.outbox, lambda: self.lanes, clock)
         self.lanes = Lanes(
@@ -102,6 +113,7 @@ class World:
     async def recover(self) -> None:
         """What the gateway does after a start."""
         await self.outbox.recover()
+        await self.pushes.load()
         for turn in await self.store.unfinished():
             self.lanes.adopt(turn)
         for ready in await self.store.ready():

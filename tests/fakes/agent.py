@@ -48,6 +48,7 @@ class ScriptedAgent(Loopback):
         is_old: bool = False,
         subscribes_by: Sequence[str] = ("GET", "POST"),
         streaming: bool = True,
+        pushes: bool = False,
         lists_tasks: bool = True,
         auth: Auth | None = None,
         on_cancel: CancelMode = "honoured",
@@ -65,6 +66,8 @@ class ScriptedAgent(Loopback):
         self.is_old = is_old
         self.subscribes_by = subscribes_by
         self.streaming = streaming
+        self.pushes = pushes  # offered, and configurations are kept; a test sends the pushes itself
+        self.push_configs: dict[str, dict[str, Any]] = {}  # by their id, in the words of 1.0 (the URL) or as they came
         self.lists_tasks = lists_tasks
         self.auth = auth
         self.on_cancel = on_cancel
@@ -96,7 +99,9 @@ class ScriptedAgent(Loopback):
             name: self.interface_url or (self.rest_url if name.startswith("HTTP") else self.url) for name in self.speaks
         }
         form = old_card if self.is_old else card
-        return {**form(self.name, urls, streaming=self.streaming, auth=self.auth), **self.card_extra}
+        body = form(self.name, urls, streaming=self.streaming, auth=self.auth)
+        body["capabilities"] = {**body["capabilities"], "pushNotifications": self.pushes}
+        return {**body, **self.card_extra}
 
     @property
     def only_task(self) -> AgentTask:
@@ -223,6 +228,12 @@ class ScriptedAgent(Loopback):
                 return partial(_same, call.result(snapshot(self._known(call), call)))
             case "CancelTask":
                 return partial(_same, call.result(self._cancel(call)))
+            case "CreateTaskPushNotificationConfig":
+                return partial(_same, call.result(self._keep_push(call.params)))
+            case "DeleteTaskPushNotificationConfig":
+                self.push_configs.pop(str(call.params.get("id")), None)
+                self.changes.mark()
+                return partial(_same, call.result({}))
             case "ListTasks" if self.lists_tasks:
                 return partial(_same, call.result(list_tasks(self.tasks, call)))
         raise RpcError(-32601)
@@ -242,9 +253,19 @@ class ScriptedAgent(Loopback):
             raise RpcError(-32001)
         return known
 
+    def _keep_push(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        if not self.pushes:
+            raise RpcError(-32003)
+        kept = self.push_configs[str(config.get("id"))] = dict(config)
+        self.changes.mark()
+        return kept
+
     def _send(self, request: web.Request, call: RpcCall, *, streaming: bool) -> Finish:
         if streaming and not self.streaming:
             raise RpcError(-32004)
+        push = (call.params.get("configuration") or {}).get("taskPushNotificationConfig")
+        if push:
+            self._keep_push(push)
         asked = self._work.task_for(call)
         self.message_counts[call.message_id] += 1
         # Listening starts before the work does, so that no event can slip through between the two.

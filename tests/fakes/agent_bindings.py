@@ -78,6 +78,9 @@ class Rest:
             ("POST", "/tasks/{id}:subscribe", "SubscribeToTask"),
             ("GET", "/tasks/{id}", "GetTask"),
             ("GET", "/tasks", "ListTasks"),
+            ("POST", "/tasks/{taskId}/pushNotificationConfigs", "CreateTaskPushNotificationConfig"),
+            ("DELETE", "/tasks/{taskId}/pushNotificationConfigs/{id}", "DeleteTaskPushNotificationConfig"),
+            ("GET", "/card" if self.prefix else "/extendedAgentCard", "GetExtendedAgentCard"),
         ]
         return [(verb, self.prefix + path, method) for verb, path, method in found]
 
@@ -149,6 +152,10 @@ async def read_json_rpc(request: web.Request) -> RpcCall:
 
 
 def _old_answer(words: OldWords, call: RpcCall, body: Any) -> Any:
+    if call.method == "GetExtendedAgentCard":
+        return body
+    if "PushNotification" in call.method:
+        return {"taskId": call.params.get("taskId"), "pushNotificationConfig": body}
     return words.task(body) if call.method in ("GetTask", "CancelTask") else words.response(body)
 
 

@@ -17,6 +17,9 @@ METHODS = {
     "tasks/get": "GetTask",
     "tasks/cancel": "CancelTask",
     "tasks/resubscribe": "SubscribeToTask",
+    "tasks/pushNotificationConfig/set": "CreateTaskPushNotificationConfig",
+    "tasks/pushNotificationConfig/delete": "DeleteTaskPushNotificationConfig",
+    "agent/getAuthenticatedExtendedCard": "GetExtendedAgentCard",
 }
 _KINDS = {
     "task": "task",
@@ -111,7 +114,14 @@ class OldWords:
         if configuration:
             # Unset, ProtoJSON means false, and JSON-RPC leaves it to the agent, which then waits.
             configuration["returnImmediately"] = not configuration.pop("blocking", not self._proto)
+            push = configuration.pop("pushNotification" if self._proto else "pushNotificationConfig", None)
+            if push:
+                configuration["taskPushNotificationConfig"] = _push_config(push)
             told["configuration"] = configuration
+        if isinstance(said.get("pushNotificationConfig"), dict):
+            told |= _push_config(said["pushNotificationConfig"])
+        if "pushNotificationConfigId" in said:
+            told |= {"taskId": said["id"], "id": said["pushNotificationConfigId"]}
         return told
 
     def _heard(self, said: Json) -> Json:
@@ -133,3 +143,8 @@ class OldWords:
             url = file["fileWithUri" if self._proto else "uri"]
             return {"url": url, "filename": file["name"], "mediaType": file["mimeType"]}
         return {}
+
+
+def _push_config(said: Json) -> Json:
+    shown = said.get("authentication") or {}
+    return {**said, "authentication": {"scheme": shown["schemes"][0], "credentials": shown["credentials"]}}

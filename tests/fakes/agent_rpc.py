@@ -18,6 +18,7 @@ ERRORS: Mapping[int, tuple[str, str]] = {
     -32603: ("Internal error", "INTERNAL_ERROR"),
     -32001: ("Task not found", "TASK_NOT_FOUND"),
     -32002: ("Task cannot be canceled", "TASK_NOT_CANCELABLE"),
+    -32003: ("Push Notification is not supported", "PUSH_NOTIFICATION_NOT_SUPPORTED"),
     -32004: ("This operation is not supported", "UNSUPPORTED_OPERATION"),
     -32005: ("Incompatible content types", "CONTENT_TYPE_NOT_SUPPORTED"),
     -32009: ("Version not supported", "VERSION_NOT_SUPPORTED"),

@@ -22,6 +22,8 @@ WHOLE_TABLES = {
     "merge_conversation",
     "counts",
     "void_leases",
+    "drop_orphans",
+    "push_targets",
 }
 
 SMALL = r"INDEX|CONSTANT|SCAN (r|recent|json_each|\()"  # a (partial) index, values, the newest messages

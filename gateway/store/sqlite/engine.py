@@ -16,10 +16,11 @@ from core.errors import ConfigurationError, StoreUnavailable
 from core.identity import Address, Source
 from core.persistence import patiently
 from core.plugin import Cursor, Entry
+from core.push import PushTarget
 from core.store import Admission, Cancellation, DeskView, NotBefore, Observation, OpenTask, Ready, Settlement, Turn
 from core.telemetry import Silent
 from gateway.store.rules import Policy
-from gateway.store.sqlite import admissions, deliveries, desk, observations, retention, schema, state, turns
+from gateway.store.sqlite import admissions, deliveries, desk, observations, pushes, retention, schema, state, turns
 from gateway.store.sqlite.history import history
 from gateway.store.sqlite.holding import POLL, FileHold
 from gateway.store.sqlite.places import aliases
@@ -202,6 +203,17 @@ class SqliteStore:
 
     async def unknown_submission(self, conversation: str, now: Instant) -> Ready | None:  # noqa: ARG002
         return await self._run(lambda tx: desk.unknown_submission(tx, conversation))
+
+    # ------------------------------------------------------------------ pushes
+
+    async def open_push(self, target: PushTarget) -> None:
+        await self._run(lambda tx: pushes.open_push(tx, target))
+
+    async def close_push(self, id: str) -> None:
+        await self._run(lambda tx: pushes.close_push(tx, id))
+
+    async def push_targets(self) -> Sequence[PushTarget]:
+        return await self._run(pushes.push_targets)
 
     # ------------------------------------------------------------------ leases and plugin state
 
