@@ -96,6 +96,10 @@ class Calls:
         self._streams = asyncio.Semaphore(settings.max_streams)
 
     @property
+    def has_credentials(self) -> bool:
+        return self._credentials.has_any
+
+    @property
     def has_free_stream(self) -> bool:
         return not self._streams.locked()
 

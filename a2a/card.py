@@ -8,7 +8,7 @@ an operator should know of all that stands in the view's warnings.
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
 from urllib.parse import urljoin, urlsplit
@@ -21,6 +21,7 @@ from a2a.settings import A2AAgentSettings
 WELL_KNOWN = "/.well-known/agent-card.json"
 OLDER_WELL_KNOWN = "/.well-known/agent.json"  # until 0.2; some agents still serve a newer card only there
 SPOKEN = ("JSONRPC/1.0", "HTTP+JSON/1.0", "JSONRPC/0.3", "HTTP+JSON/0.3")
+_FINGERPRINT = 32  # hexadecimal digits; of a hash that nobody can choose, half of it tells as much
 _SHOWN = 200  # characters of a name or a version
 _PORTS = {"http": 80, "https": 443}
 
@@ -48,7 +49,15 @@ class CardView:
     interfaces: tuple[Endpoint, ...]  # all that may be used: the configured ones by preference, then the others
     pushes: bool  # whether the agent offers push notifications
     warnings: tuple[str, ...]  # sentences for operators
-    fingerprint: str  # of what an operator agreed to: interfaces, authentication, skills
+    place: str  # the same, with its query
+    digests: Mapping[str, str]  # of what an operator agrees to: its interfaces, authentication and skills
+    is_extended: bool = False  # it is the one for those whom the agent knows
+
+    @property
+    def fingerprint(self) -> str:
+        """One short word for all of that, for people to compare."""
+        whole = json.dumps(dict(self.digests), sort_keys=True).encode()
+        return hashlib.sha256(whole).hexdigest()[:_FINGERPRINT]
 
 
 def places(card: str) -> tuple[str, ...]:
@@ -76,7 +85,8 @@ def view(card: Card, card_url: str, settings: A2AAgentSettings) -> CardView:
         interfaces=endpoints,
         pushes=bool(card.capabilities and card.capabilities.push_notifications),
         warnings=tuple(choice.warnings),
-        fingerprint=_fingerprint(card),
+        place=card_url,
+        digests=digests(card),
     )
 
 
@@ -186,11 +196,14 @@ def one_line(text: str) -> str:
     return "".join(character if character.isprintable() else " " for character in text[:_SHOWN]).strip()
 
 
-def _fingerprint(card: Card) -> str:
+def digests(card: Card, prefix: str = "") -> dict[str, str]:
+    """Of each thing that matters about a card; `prefix` tells those of the extended one apart."""
     agreed = {
         "interfaces": [[offer.binding, offer.url, offer.tenant] for offer in card.offers()],
-        "schemes": card.security_schemes,
-        "asked": card.security_requirements or card.security,
+        "authentication": [card.security_schemes, card.security_requirements or card.security],
         "skills": card.skills,
     }
-    return hashlib.sha256(json.dumps(agreed, sort_keys=True).encode()).hexdigest()
+    return {
+        prefix + name: hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+        for name, said in agreed.items()
+    }

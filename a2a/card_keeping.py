@@ -20,6 +20,7 @@ from a2a import failures, wire
 from a2a.card import CardView, origin_of, places, view
 from a2a.card_wire import Card
 from a2a.credentials import Credentials
+from a2a.extended_card import ExtendedCards
 from a2a.security import security_of
 from a2a.settings import A2AAgentSettings
 from core.clock import Clock
@@ -41,6 +42,7 @@ class KnownCard:
     """A card that was read, and what it takes to ask whether it still is that."""
 
     view: CardView
+    card: Card  # the public one
     place: str
     lifetime: float  # seconds
     conditions: Mapping[str, str]  # request headers; {} where the server gave no validator
@@ -79,7 +81,14 @@ def _conditions(headers: Mapping[str, str]) -> dict[str, str]:
 class CardReader:
     """Looks for the card in its places, once."""
 
-    def __init__(self, settings: A2AAgentSettings, client: outbound.GuardedClient, credentials: Credentials) -> None:
+    def __init__(
+        self,
+        settings: A2AAgentSettings,
+        client: outbound.GuardedClient,
+        credentials: Credentials,
+        extended: ExtendedCards,
+    ) -> None:
+        self._extended = extended
         self._settings = settings
         self._client = client
         self._credentials = credentials
@@ -100,16 +109,24 @@ class CardReader:
                 tried.append((place, failures.of_outbound(error)))
                 break  # the same would happen at the other places of this host
             if known and is_known and answer.status == 304:
-                return replace(known, lifetime=lifetime(answer.headers))
+                return replace(
+                    known, view=await self._view(known.card, place, known), lifetime=lifetime(answer.headers)
+                )
             try:
                 card = await self._card_in(answer)
             except failures.CallFailed as failure:
                 tried.append((place, failure))
                 continue
-            return KnownCard(self._view(card, place), place, lifetime(answer.headers), _conditions(answer.headers))
+            seen = await self._view(card, place, known)
+            return KnownCard(seen, card, place, lifetime(answer.headers), _conditions(answer.headers))
         raise _not_found(tried)
 
-    def _view(self, card: Card, place: str) -> CardView:
+    async def _view(self, card: Card, place: str, known: KnownCard | None) -> CardView:
+        """The very object that is known, where nothing of it is different."""
+        seen = await self._extended.seen(card, self._public(card, place))
+        return known.view if known is not None and known.view == seen else seen
+
+    def _public(self, card: Card, place: str) -> CardView:
         seen, asked = view(card, place, self._settings), security_of(card)
         if all(asked) and asked and self._credentials.choice(asked) is None:
             names = " or ".join(" with ".join(scheme.name for scheme in schemes) for schemes in asked)
@@ -172,8 +189,19 @@ class CardKeeper:
         self._known: KnownCard | None = None
         self._good_for = 0.0  # seconds after the last look
         self._looked = 0.0  # monotonic time of the last look
+        self._has_failed = False  # the last look
         self._looks = 0  # that came to an end
         self._failure: failures.CallFailed = failures.NotTaken("its card was never read")  # of the last that failed
+
+    @property
+    def known(self) -> CardView | None:
+        """None before the first one was read."""
+        return self._known.view if self._known else None
+
+    @property
+    def failure(self) -> str:
+        """Why the last look failed; "" when it did not."""
+        return str(self._failure) if self._has_failed else ""
 
     async def view(self) -> CardView:
         """Raises CallFailed where no card was ever had; those who waited for a look that failed do not look again."""
@@ -209,10 +237,10 @@ class CardKeeper:
         try:
             known = await self._reader.read(self._known)
         except failures.CallFailed as failure:
-            self._failure = failure
+            self._failure, self._has_failed = failure, True
             self._count(SECOND_LOOK)
             raise
-        self._known = known
+        self._known, self._has_failed = known, False
         self._count(known.lifetime)
         return known
 

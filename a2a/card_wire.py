@@ -90,6 +90,11 @@ class Card(Wire):
         for each in self.additional_interfaces or ():
             yield Offer(_binding(each.transport, version), each.url, version=version)
 
+    @property
+    def offers_extended(self) -> bool:
+        """Whether there is a further card, for those whom the agent knows."""
+        return bool(self.old_extended_card or (self.capabilities and self.capabilities.extended_card))
+
     def required_extensions(self) -> tuple[str, ...]:
         """Their URIs: the agent refuses whoever does not know them (section 3.3.4)."""
         declared = self.capabilities.extensions if self.capabilities else None

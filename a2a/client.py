@@ -12,10 +12,13 @@ from functools import partial
 from typing import Any, TypeVar
 
 from a2a import bindings, failures, translate, wire
+from a2a.agreement import Agreement
 from a2a.calls import Call, Calls
 from a2a.card import CardView, Endpoint
 from a2a.card_keeping import CardKeeper, CardReader
+from a2a.connection import Connection
 from a2a.credentials import Credentials, configured
+from a2a.extended_card import ExtendedCards
 from a2a.interfaces import Interfaces
 from a2a.settings import A2AAgentSettings
 from a2a.wire import Verb
@@ -23,6 +26,7 @@ from core.agent import Ask, Reply, Snapshot, TaskEvent, TaskRef
 from core.clock import Clock, SystemClock
 from core.doors.outbound import GuardedClient
 from core.errors import Declined
+from core.plugin import PluginState
 from core.push import Push, PushWay
 from core.telemetry import Silent, Telemetry
 
@@ -35,10 +39,15 @@ LIST_HISTORY = 20  # messages of each listed task; the one looked for is among i
 
 
 def make(
-    name: str, settings: A2AAgentSettings, client: GuardedClient, *, telemetry: Telemetry | None = None
+    name: str,
+    settings: A2AAgentSettings,
+    client: GuardedClient,
+    *,
+    telemetry: Telemetry | None = None,
+    state: PluginState | None = None,
 ) -> "RemoteAgent":
     """The agent of a table `[agents.NAME]` with kind "a2a"; does no I/O."""
-    return RemoteAgent(name, settings, client, configured(settings.auth), telemetry=telemetry)
+    return RemoteAgent(name, settings, client, configured(settings.auth), telemetry=telemetry, state=state)
 
 
 class RemoteAgent:
@@ -53,14 +62,19 @@ class RemoteAgent:
         *,
         clock: Clock | None = None,
         telemetry: Telemetry | None = None,
+        state: PluginState | None = None,
     ) -> None:
+        """`state` keeps what was agreed to of its card; without one every card is as good as the first."""
         self._name = name
         self._settings = settings
         self._telemetry = telemetry or Silent()
         clock = clock or SystemClock()
-        self._cards = CardKeeper(CardReader(settings, client, credentials), clock)
-        self._interfaces = Interfaces(settings, self._cards, clock, self._fell_back)
         self._calls = Calls(settings, client, credentials)
+        extended = ExtendedCards(settings, self._calls)
+        self._cards = CardKeeper(CardReader(settings, client, credentials, extended), clock)
+        agreement = Agreement(name, settings.card, state, self._card_changed)
+        self._interfaces = Interfaces(settings, self._cards, clock, self._fell_back, agreement)
+        self.connection = Connection(self, self._cards, agreement, self._interfaces)
         self._pushes = True  # it never refused a push configuration that came with a message
 
     def __repr__(self) -> str:
@@ -107,6 +121,15 @@ class RemoteAgent:
 
     def _fell_back(self, preferred: str, used: str, failure: failures.CallFailed) -> None:
         self._telemetry.event("agent.fallback", agent=self._name, preferred=preferred, used=used, error=str(failure))
+
+    def _card_changed(self, view: CardView, changed: tuple[str, ...]) -> None:
+        self._telemetry.event(
+            "agent.card_changed",
+            level="warning",
+            agent=self._name,
+            changed=list(changed),
+            fingerprint=view.fingerprint,
+        )
 
     def _question(self, ask: Ask, *, streaming: bool) -> Call[wire.StreamResponse, TaskEvent]:
         return Call(
@@ -233,10 +256,7 @@ class RemoteAgent:
 
     async def discover(self) -> CardView:
         """The card as it is now, for people; raises Declined (NotAuthorised), Unreachable."""
-        try:
-            return self._interfaces.shown(await self._cards.look())
-        except failures.CallFailed as failure:
-            raise failures.of_discovery(failure, self._name) from failure
+        return await self.connection.discover()
 
     async def _call(self, call: Call[R, T], task: TaskRef | None = None) -> T:
         route = await self._interfaces.route(task)

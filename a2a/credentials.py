@@ -53,6 +53,10 @@ class Credentials:
         self._security: Security = ()
         self._chosen = self._sources  # for that security
 
+    @property
+    def has_any(self) -> bool:
+        return bool(self._sources)
+
     def choice(self, security: Security) -> tuple[CredentialSource, ...] | None:
         """The sources that meet it, one for each scheme; None where no alternative can be met.
 

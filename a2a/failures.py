@@ -7,7 +7,8 @@ for each verb turns them into the errors of the Agent port.
 CallFailed
 ├── NotTaken          certainly never reached the agent's work (429, 503 with Retry-After, no free slot)
 │   ├── NoConnection  nobody was there to take it
-│   └── NotOffered    the card no longer has the interface that the task lives on
+│   ├── NotOffered    the card no longer has the interface that the task lives on
+│   └── CardChanged   the card is another one than was agreed to: an operator must say so
 ├── Unusable          no request can be made as configured: our policy, or a card without an interface for us
 ├── MaybeTaken        bytes may have left and no usable answer came back
 ├── Broken            a stream that had begun did not come to a clean end
@@ -47,6 +48,10 @@ class NoConnection(NotTaken):
 
 
 class NotOffered(NotTaken):
+    pass
+
+
+class CardChanged(NotTaken):
     pass
 
 
@@ -143,6 +148,8 @@ def of_send(failure: CallFailed, agent: str, *, continuing: bool) -> errors.Agen
     """`continuing` says whether the message named a task; only then can the agent have meant that task."""
     message, sample = _said(failure, agent)
     match failure:
+        case CardChanged():
+            return errors.AgentPaused(message)
         case NotTaken(retry_after=pause):
             return errors.NotAccepted(message, retry_after=pause, sample=sample)
         case MaybeTaken():

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from a2a import failures, wire
+from a2a.agreement import Agreement
 from a2a.card import CardView, Endpoint, origin_of
 from a2a.card_keeping import CardKeeper
 from a2a.settings import A2AAgentSettings
@@ -65,7 +66,9 @@ class Interfaces:
         cards: CardKeeper,
         clock: Clock,
         on_fallback: Callable[[str, str, failures.CallFailed], None],
+        agreement: Agreement,
     ) -> None:
+        self._agreement = agreement
         self._settings = settings
         self._cards = cards
         self._clock = clock
@@ -84,12 +87,14 @@ class Interfaces:
         return self._pins.get(task_id)
 
     async def view(self) -> CardView:
-        """Raises CallFailed where no card was ever had."""
-        return await self._cards.view()
+        """Raises CallFailed where no card was ever had, or the one that is known was not agreed to."""
+        view = await self._cards.view()
+        await self._agreement.check(view)
+        return view
 
     async def route(self, task: TaskRef | None = None) -> "Route":
         """Of new work for None. Raises CallFailed where no card was ever had, NotOffered as the module says."""
-        view = await self._cards.view()
+        view = await self.view()
         if task is None:
             return Route(self, view, self.preferred(view))
         pin = task.binding or self._pins.get(task.task_id)
@@ -98,7 +103,7 @@ class Interfaces:
         if task.task_id in self._pins:
             self._pins.move_to_end(task.task_id)
         if not _has(view, pin):
-            view = await self._cards.second_look(view)
+            view = await self.looked_again(view)
         return Route(self, view, self.named(view, pin), task_id=task.task_id, is_pinned=True)
 
     def preferred(self, view: CardView) -> Endpoint:
@@ -129,7 +134,9 @@ class Interfaces:
         return replace(view, endpoint=used, warnings=(*view.warnings, *told)) if told else view
 
     async def looked_again(self, view: CardView) -> CardView:
-        return await self._cards.second_look(view)
+        view = await self._cards.second_look(view)
+        await self._agreement.check(view)
+        return view
 
     def standing_in(
         self, view: CardView, used: Endpoint, asked: set[str], failure: failures.CallFailed

@@ -43,6 +43,7 @@ class GatewaySettings(BaseModel):
 
     shutdown_grace: Seconds = Field(20.0, ge=0, le=3600, description="give a duration up to an hour")
     foreground_patience: Seconds = Field(30.0, gt=0, le=LONGEST, description="give a duration above 0")
+    task_silence: Seconds = Field(1800.0, ge=60, le=LONGEST, description="give a duration of a minute or more")
     dedupe_horizon: Seconds = Field(72 * 3600.0, ge=LEAST_HORIZON, le=LONGEST, description="give at least '48 h'")
     retention: Seconds = Field(30 * 86_400.0, gt=0, le=10 * LONGEST, description="give at least dedupe_horizon")
     delivery_max_age: Seconds = Field(24 * 3600.0, gt=0, le=LONGEST, description="give a duration above 0")

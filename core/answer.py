@@ -71,7 +71,14 @@ def _status_message(assembly: Assembly, turn: str, pieces: list[Piece]) -> list[
     text = text_of(assembly.message).strip()
     if not assembly.message or (text and any(text == text_of(piece.parts).strip() for piece in pieces)):
         return []
-    return [Piece(f"message:status:{turn}", assembly.message)]
+    return [Piece(_status_key(assembly, turn), assembly.message)]
+
+
+def _status_key(assembly: Assembly, turn: str) -> str:
+    """A task may go on by itself after a sign-in, in the same turn: what it says then does not replace the demand."""
+    if assembly.state is not TaskState.AUTH_REQUIRED:
+        return f"message:status:{turn}"
+    return f"message:sign-in:{turn}:{assembly.state_time or 0:.3f}"
 
 
 def _state_notice(state: TaskState, language: str, *, has_words: bool) -> list[Piece]:

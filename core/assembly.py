@@ -38,6 +38,7 @@ class Assembly:
     answered: Instant | None = None  # the time of the question this turn answers: that question is not news
     is_whole: bool = False  # the artifacts are from a Snapshot, nothing appended since
     unbroken: bool = False
+    is_reopened: bool = False  # interrupted as far as is known, but its question is not open: it would be news again
     _size: int = 0
 
     @property
@@ -53,7 +54,7 @@ class Assembly:
     @property
     def rests(self) -> bool:
         """Over, or interrupted until a person speaks."""
-        return self.is_over or (bool(self.task_id) and self.state.is_interrupted)
+        return self.is_over or (bool(self.task_id) and self.state.is_interrupted and not self.is_reopened)
 
     def begin_stream(self, *, from_the_start: bool) -> None:
         """A road opens; chunks count from here if it is the task's first one, else after its first Snapshot."""
@@ -95,17 +96,22 @@ class Assembly:
         if not self.is_over and self._is_older(task.state, task.time):
             return Change.STALE
         artifacts = {artifact.id: artifact for artifact in task.artifacts}
-        is_news = not self.task_id or (task.state, task.message, artifacts) != (
-            self.state,
-            self.message,
-            self.artifacts,
+        is_news = (
+            self.is_reopened
+            or not self.task_id
+            or (task.state, task.message, artifacts)
+            != (
+                self.state,
+                self.message,
+                self.artifacts,
+            )
         )
         confirms = task.state.is_terminal and not self.is_whole
         self._name(task.task_id, task.context_id)
         self.state, self.state_time, self.message = task.state, task.time or self.state_time, task.message
         self.artifacts = artifacts
         self.sealed = set(artifacts)
-        self.is_whole = self.unbroken = True
+        self.is_whole, self.unbroken, self.is_reopened = True, True, False
         return Change.APPLIED if is_news or confirms else Change.UNCHANGED
 
     def _apply_status(self, status: StatusUpdate) -> Change:
@@ -115,8 +121,9 @@ class Assembly:
             return Change.UNCHANGED if status.state is self.state else Change.LATE
         if self._is_older(status.state, status.time):
             return Change.STALE
-        same = self.task_id and (status.state, status.message) == (self.state, self.message)
+        same = self.task_id and not self.is_reopened and (status.state, status.message) == (self.state, self.message)
         self._name(status.task_id, status.context_id)
+        self.is_reopened = False
         self.state, self.state_time, self.message = status.state, status.time or self.state_time, status.message
         if status.state.is_terminal:
             self.is_whole = False  # a bare end: GetTask confirms it

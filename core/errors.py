@@ -7,6 +7,7 @@ FrontdeskError
 ├── LeaseLost                     another process took over; stop writing
 └── AgentError                    an agent did not do as asked
     ├── NotAccepted               certainly not taken: safe to send again after `retry_after`
+    │   └── AgentPaused           its card changed: nothing is sent until an operator agrees
     ├── OutcomeUnknown            may have been taken: look before anything is repeated
     ├── Declined                  a definite no; do not repeat the same request
     │   ├── TaskEnded             the task is terminal: get it; new words need a new task
@@ -68,6 +69,10 @@ class NotAccepted(AgentError):
     def __init__(self, message: str, *, retry_after: float | None = None, sample: str = "") -> None:
         super().__init__(message, sample=sample)
         self.retry_after = retry_after  # seconds; None: by the host's own back-off
+
+
+class AgentPaused(NotAccepted):
+    """Nothing is sent to the agent until its operator agrees to what changed about it."""
 
 
 class OutcomeUnknown(AgentError):

@@ -25,6 +25,7 @@ class Following:
         self._reading = Reading()
         self._quiet: asyncio.TimerHandle | None = None
         self._can_subscribe = True
+        self._is_told = False  # that the task is silent
 
     async def follow(self, is_settled: Callable[[], bool]) -> None:
         """Subscribe, then get, then pause, until nothing more is to be learned of the task."""
@@ -45,6 +46,17 @@ class Following:
     def _poll(self) -> float:
         pause = self._patience.poll_pushed if self._progress.is_pushed else self._patience.poll
         return pause(self._progress.silence, random.random())
+
+    async def _tell_if_stale(self) -> None:
+        """Its owner hears once of a task that does not move, over restarts too: equal words make no new delivery."""
+        progress, patience = self._progress, self._patience
+        if self._is_told or progress.silence < patience.stale or progress.has_ended or progress.cancel_wanted:
+            return
+        self._is_told, task = True, progress.assembly
+        progress.telemetry.event("task.silent", level="warning", task=task.task_id, state=task.state.value)
+        minutes, language = round(patience.stale / 60), progress.turn.language
+        told = notice("silent", language, minutes=minutes, task=task.task_id)
+        await progress.commit(pieces=(told,))
 
     async def record_the_rest(self) -> None:
         """Of a task that was let go of: what becomes of it is recorded, for a while."""
@@ -94,6 +106,7 @@ class Following:
             await self._out_of_reach(error)
         except AgentError as error:
             self._progress.telemetry.event("task.unreachable", error=str(error))
+        await self._tell_if_stale()
 
     async def _confirm(self) -> None:
         """A bare terminal event: get the whole task; when that cannot be had, deliver what was assembled, marked."""

@@ -74,6 +74,10 @@ NOTICES: dict[str, tuple[str, str]] = {
         "The agent cannot be reached. I keep trying.",
         "暂时联系不上智能体，我会继续尝试。",
     ),
+    "agent_paused": (
+        "The agent's description has changed. I keep your message until my operator has looked at that and agreed.",
+        "智能体的描述发生了变化。你的消息已保留，待管理员确认后再转交。",
+    ),
     "agent_given_up": (
         "The agent could not be reached. Please try again later.",
         "一直联系不上智能体，请稍后再试。",
@@ -85,6 +89,10 @@ NOTICES: dict[str, tuple[str, str]] = {
     "lost_at_remote": (
         "The agent no longer knows this task; its answer is lost. Please ask again.",
         "智能体已不再记得这项任务，回答丢失了，请重新提问。",
+    ),
+    "silent": (
+        "Nothing new of this for {minutes} min; task {task}. I go on asking; /cancel ends it.",
+        "已有 {minutes} 分钟没有进展，任务 {task}。我会继续询问；/cancel 可放弃。",
     ),
     "out_of_reach": (
         "The agent no longer offers the way in which this task was begun. I keep looking for it; /cancel gives it up.",

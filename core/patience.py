@@ -16,7 +16,9 @@ class Patience:
     retry_first: float = 0.5  # before a message that was certainly not taken is sent again
     retry_most: float = 30.0
     give_up: float = 900.0  # after which a message no agent took is given up, and the person told
+    paused: float = 86_400.0  # the same of a message to an agent whose operator has to agree to its card first
     tell_unreachable: float = 20.0  # after which the person hears that the agent cannot be reached
+    stale: float = 1800.0  # of a task without anything new, after which its owner hears of it, once in a turn
     confirm: float = 60.0  # for which a bare terminal event may wait for its confirmation
     look: float = 60.0  # for which a lost answer is looked for
     detached: float = 3600.0  # for which a task goes on being recorded after a cancel it did not confirm

@@ -50,6 +50,7 @@ class Progress:
             if turn.submission is SubmissionState.SUBMITTED:
                 self.disposition = task.disposition
                 self.assembly.state, self.assembly.state_time = task.state, task.state_time
+                self.assembly.is_reopened = task.state.is_interrupted  # a turn at work has no open question
                 self._heard -= max(0.0, helm.clock.now() - task.heard)
         self.lock = asyncio.Lock()
         self._wake = asyncio.Event()

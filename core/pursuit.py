@@ -35,6 +35,13 @@ class Pursuit:
     def turn(self) -> Turn:
         return self._progress.turn
 
+    @property
+    def waits_for_somebody(self) -> bool:
+        """Whether its turn ended with a question."""
+        progress = self._progress
+        is_asking = progress.assembly.rests and not progress.assembly.is_over
+        return progress.has_ended and is_asking and progress.disposition is Disposition.TRACKED
+
     async def run(self, *, after: float | None) -> Turn:
         """Until the turn has ended; the turn then. `after`: taken up after a start, in so many seconds; None: new."""
         progress = self._progress
@@ -51,7 +58,7 @@ class Pursuit:
         finally:
             timer.cancel()
             self._following.stop()
-        if progress.target is not None or self._is_let_go():
+        if self._is_let_go() or (progress.target is not None and not self.waits_for_somebody):
             self._helm.spawn(self._wind_up, f"after {self.turn.id}")
         return self.turn
 

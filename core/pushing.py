@@ -12,7 +12,6 @@ from core.errors import AgentError
 from core.following import Following
 from core.progress import Progress
 from core.push import Push, PushAgent, PushBook
-from core.store import Disposition
 
 
 class Pushing:
@@ -71,11 +70,9 @@ class Pushing:
             progress.wake()
 
     async def end(self) -> None:
-        """Of a turn that has ended: close the target, unless its task only waits for somebody."""
+        """The task is over for us: close the target, and tell the agent."""
         progress, agent = self._progress, self._progress.delegate.pushes
-        is_open = progress.has_task and not progress.assembly.is_over
-        waits = is_open and progress.assembly.rests and progress.disposition is Disposition.TRACKED
-        if self._target is None or waits:
+        if self._target is None:
             return
         id = self._target.id
         await self._close()

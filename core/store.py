@@ -230,6 +230,21 @@ class Turns(Protocol):
         """After a start: every turn that was running or waiting when the process ended."""
         ...
 
+    async def rouse(self, turn: str) -> Turn | None:
+        """Its task moved on by itself: a turn that ended with a question still open is waiting on its task again.
+
+        None when the question was answered or closed meanwhile.
+        """
+        ...
+
+    async def asking(self, turn: str) -> Turn | None:
+        """A turn that ended with a question which is still open; else None."""
+        ...
+
+    async def watched(self) -> Sequence[Turn]:
+        """After a start: every turn whose open question is a sign-in, after which its task may go on by itself."""
+        ...
+
     async def want_cancel(
         self, conversation: str, before: int, *, person: str | None, everything: bool, now: Instant
     ) -> Cancellation:

@@ -13,6 +13,7 @@ from core.assembly import Assembly
 from core.cancelling import Cancelling
 from core.errors import (
     AgentError,
+    AgentPaused,
     Declined,
     NotAccepted,
     NotAuthorised,
@@ -54,10 +55,10 @@ class Submitting:
                 raise OutcomeUnknown("the agent ended its answer before saying anything")
             except NotAccepted as error:
                 maybe_there, attempt = False, attempt + 1
-                waited = self._helm.clock.monotonic() - first
-                if waited > self._patience.give_up:
+                waited, is_paused = self._helm.clock.monotonic() - first, isinstance(error, AgentPaused)
+                if waited > (self._patience.paused if is_paused else self._patience.give_up):
                     return await self._fail(error, "agent_given_up")
-                tell = waited > self._patience.tell_unreachable and not told
+                tell = not told and (is_paused or waited > self._patience.tell_unreachable)
                 await self._not_taken(error, tell=tell)
                 told = told or tell
                 await progress.pause(self._patience.retry(attempt, random.random(), error.retry_after))
@@ -82,9 +83,11 @@ class Submitting:
         return Ask(turn.message_id, parts, turn.context_id, turn.task_id, binding=binding)
 
     async def _not_taken(self, error: NotAccepted, *, tell: bool) -> None:
-        progress = self._progress
-        pieces = (notice("agent_unreachable", progress.turn.language),) if tell else ()
-        await progress.commit(asked=False, records=(record_of_error(error),), pieces=pieces)
+        progress, is_paused = self._progress, isinstance(error, AgentPaused)
+        name = "agent_paused" if is_paused else "agent_unreachable"
+        pieces = (notice(name, progress.turn.language),) if tell else ()
+        records = () if is_paused and not tell else (record_of_error(error),)  # a pause may last a day
+        await progress.commit(asked=False, records=records, pieces=pieces)
         progress.telemetry.event("submission.not_accepted", error=str(error))
 
     async def _fail(self, error: AgentError, name: str) -> None:

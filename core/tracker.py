@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 
-from core.agent import Agent, TaskEvent, TaskRef
+from core.agent import Agent, Snapshot, StatusUpdate, TaskEvent, TaskRef
 from core.clock import Clock
 from core.crashpoint import crashpoint
 from core.delivery import Piece, RenderedPiece
@@ -25,6 +25,7 @@ from core.pursuit import Pursuit
 from core.push import PushBook, PushTarget
 from core.store import Observation, OpenTask, SubmissionState, Turn, TurnEnd, Turns, TurnState
 from core.telemetry import Telemetry
+from core.vigil import Vigils
 
 PUSHES_WAITING = 1000  # beyond it agents are told to come back; a push may hold a whole task of some MB
 PUSH_RETRY = 5.0  # seconds
@@ -48,6 +49,8 @@ class TaskTracker:
         self._wake_outbox, self._tasks = wake_outbox, tasks
         self.clock, self.telemetry, self.patience = clock, telemetry, patience
         self.pushes = pushes
+        self._vigils = Vigils(self, self._rouse)
+        self.adopt: Callable[[Turn], None] = _nowhere  # how a turn that is at work again gets its lane
         self._pursuits: dict[str, Pursuit] = {}
         self.pushes_waiting = 0  # pushes taken in and not yet stored
 
@@ -56,6 +59,7 @@ class TaskTracker:
     async def work(self, turn: Turn, park: Callable[[], None], *, after: float | None) -> Turn:
         """Pursue a turn until it ended (see core.session.Work)."""
         started, preview = self.clock.monotonic(), self._previews.start(turn)
+        self._vigils.end(turn.thread)
         pursuit: Pursuit | None = None
         try:
             delegate = self.delegate(turn)
@@ -67,6 +71,8 @@ class TaskTracker:
             self._pursuits.pop(turn.id, None)
             self._previews.stop(turn.id)
             self._finished(pursuit.turn if pursuit else turn, started, preview)
+            if pursuit is not None and pursuit.waits_for_somebody:
+                self._vigils.keep(pursuit.turn)
 
     async def guard(self, present: Callable[[], Turn], work: Awaitable[Turn]) -> Turn:
         """Where a turn's failure ends, an agent's or the desk's: told, stored, and the chat goes on."""
@@ -93,6 +99,7 @@ class TaskTracker:
         """Tell agents that nobody will answer their questions; best effort, since nothing waits for it."""
         for task in tasks:
             delegate = self._delegates.get(task.agent)
+            self._vigils.end_of_task(task.agent, task.task_id)
             if delegate is not None and task.task_id:
                 self.spawn(partial(_cancel, delegate.agent, task), f"let go {task.task_id}")
             target = self.pushes.of_task(task.agent, task.task_id)
@@ -106,6 +113,15 @@ class TaskTracker:
             self.spawn(pursuit.refresh, f"refresh {turn_id}")
         return pursuit is not None
 
+    async def look_again(self, turn_id: str) -> bool:
+        """Ask after the task of a turn that ended with a question; False when that is not open. Raises AgentErrors."""
+        turn = await patiently(lambda: self._turns.asking(turn_id), self.telemetry)
+        if turn is None:
+            return False
+        if await self._vigils.has_moved(turn):
+            await self._rouse(turn_id)
+        return True
+
     def pushed(self, target: PushTarget, event: TaskEvent) -> None:
         """Take what an agent pushed of the target's task; it is stored a little later, as if it had been asked for.
 
@@ -113,16 +129,30 @@ class TaskTracker:
         """
         if self.pushes_waiting >= PUSHES_WAITING:
             raise Busy("too many pushes of agents are waiting to be stored", retry_after=PUSH_RETRY)
-        pursuit = self._pursuits.get(target.turn)
-        if pursuit is not None:
-            self.pushes_waiting += 1
-            self.spawn(partial(self._take_pushed, pursuit, event), f"pushed {target.turn}")
+        self.pushes_waiting += 1
+        self.spawn(partial(self._take_pushed, target, event), f"pushed {target.turn}")
 
-    async def _take_pushed(self, pursuit: Pursuit, event: TaskEvent) -> None:
+    async def _take_pushed(self, target: PushTarget, event: TaskEvent) -> None:
+        """Of a task that waits for somebody only that it does not any more is of interest."""
         try:
-            await pursuit.pushed(event)
+            pursuit = self._pursuits.get(target.turn)
+            if pursuit is not None:
+                await pursuit.pushed(event)
+            elif isinstance(event, Snapshot | StatusUpdate) and not event.state.is_interrupted:
+                await self._rouse(target.turn)
         finally:
             self.pushes_waiting -= 1
+
+    async def watch(self) -> None:
+        """After a start: go on watching tasks that may go on by themselves."""
+        for turn in await patiently(self._turns.watched, self.telemetry):
+            self._vigils.keep(turn)
+
+    async def _rouse(self, turn_id: str) -> None:
+        turn = await patiently(lambda: self._turns.rouse(turn_id), self.telemetry)
+        if turn is not None:
+            self._vigils.end(turn.thread)
+            self.adopt(turn)
 
     @property
     def at_work(self) -> int:
@@ -182,6 +212,10 @@ class TaskTracker:
             messages=len(turn.envelopes),
             previewed=preview.task is not None,
         )
+
+
+def _nowhere(turn: Turn) -> None:
+    raise RuntimeError(f"turn {turn.id} is at work again, and nobody gave the tracker its lanes")
 
 
 async def _cancel(agent: Agent, task: OpenTask) -> None:

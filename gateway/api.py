@@ -6,42 +6,34 @@ describe what does not exist. Lists answer {"items": [...], "next": cursor or nu
 """
 
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from aiohttp import web
 
 from core.doors.ingress import Ingress, Refusal
-from core.errors import AgentError, StoreUnavailable
+from core.errors import StoreUnavailable
 from core.telemetry import Telemetry
+from gateway.api_acting import BODY, Actions, Item, NotPossible, Read, UnknownId, found, unknown
 from gateway.api_schemas import CURSOR, IDS, LIMIT, SCHEMAS, STATE
 from gateway.health import Operator, json_response
 from gateway.openapi import Endpoint, document
 
+__all__ = ("ControlApi", "Item", "NotPossible", "Operations", "Page", "Records", "UnknownId")
+
 PREFIX = "/api/v1"
 PAGE, LARGEST_PAGE = 50, 200  # items of a list
-BODY_LIMIT = 1024  # bytes; actions take no arguments, but clients may send an empty object
+BODY_LIMIT = 65_536  # bytes; a word of LONGEST_TEXT characters, however it is escaped
+EMPTY_BODY_LIMIT = 1024  # bytes; most actions take no arguments, but clients may send an empty object
 CURSOR_LIMIT = 512  # characters
 _ID = "[A-Za-z0-9_.-]{1,128}"
-
-Item = Mapping[str, Any]
-_Act = Callable[[str], Awaitable[None]]
-_Read = Callable[[str], Awaitable[Item | None]]
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
     items: Sequence[Item]
     next: str | None  # the cursor of the next page, None after the last
-
-
-class UnknownId(LookupError):
-    """There is no such record, or none that this caller may see."""
-
-
-class NotPossible(Exception):
-    """The record's state does not allow it; the message says why."""
 
 
 class Records(Protocol):
@@ -67,7 +59,23 @@ class Operations(Protocol):
         """Each account: its name, kind, agent, health and settings without secrets."""
         ...
 
-    def agents(self) -> Sequence[Item]: ...
+    def agents(self) -> Sequence[Item]:
+        """Each agent: its name, kind, connection as far as it is known, and settings without secrets."""
+        ...
+
+    async def agent(self, name: str) -> Item | None: ...
+
+    async def discover_agent(self, name: str) -> None:
+        """Read its card now."""
+        ...
+
+    async def test_agent(self, name: str) -> None:
+        """Whether it is there and lets the gateway in; it does no work for that."""
+        ...
+
+    async def agree_to_agent(self, name: str, fingerprint: str) -> None:
+        """Go on with a card that changed, if it still is the one with this fingerprint."""
+        ...
 
     async def cancel_task(self, id: str) -> None:
         """Ask the agent to stop it; before the agent answered at all, the wish is remembered."""
@@ -75,6 +83,10 @@ class Operations(Protocol):
 
     async def refresh_task(self, id: str) -> None:
         """Get the task from its agent now and record what it says."""
+        ...
+
+    async def reply_to_task(self, id: str, text: str) -> None:
+        """Answer what it asks, in the place of the person who was asked; what comes of it is shown to that person."""
         ...
 
     async def retry_delivery(self, id: str) -> None:
@@ -95,7 +107,7 @@ class ControlApi:
         return [self._route(ingress, endpoint) for endpoint in self.endpoints()]
 
     def endpoints(self) -> tuple[Endpoint, ...]:
-        operations, records = self._operations, self._operations.records
+        operations, records, actions = self._operations, self._operations.records, Actions(self._telemetry)
         return (
             Endpoint(
                 "GET", "/summary", "Counts by state, and what nobody can know", self._summary, "Summary", query=(IDS,)
@@ -105,15 +117,24 @@ class ControlApi:
             _show("/envelopes/{id}", "The facts of one admitted message", records.envelope, "Envelope"),
             _list("/tasks", "Remote tasks, newest first", records.tasks, "Task"),
             _show("/tasks/{id}", "One task with what its agent said", records.task, "Task"),
-            self._act(
+            actions.act(
                 "/tasks/{id}", "cancel", "Ask the agent to stop a task", operations.cancel_task, records.task, "Task"
             ),
-            self._act(
+            actions.act(
                 "/tasks/{id}", "refresh", "Get a task from its agent now", operations.refresh_task, records.task, "Task"
+            ),
+            actions.say(
+                "/tasks/{id}",
+                "reply",
+                "Answer what a task asks",
+                operations.reply_to_task,
+                records.task,
+                "Task",
+                takes="Words",
             ),
             _list("/deliveries", "Deliveries, newest first", records.deliveries, "Delivery"),
             _show("/deliveries/{id}", "One delivery with its attempts", records.delivery, "Delivery"),
-            self._act(
+            actions.act(
                 "/deliveries/{id}",
                 "retry",
                 "Queue a delivery once more",
@@ -121,7 +142,7 @@ class ControlApi:
                 records.delivery,
                 "Delivery",
             ),
-            self._act(
+            actions.act(
                 "/deliveries/{id}",
                 "discard",
                 "Never send a delivery",
@@ -131,14 +152,31 @@ class ControlApi:
             ),
             Endpoint("GET", "/plugins", "Plugin accounts and their health", self._plugins, "Plugin", is_list=True),
             Endpoint("GET", "/plugins/{name}", "One account", self._plugin, "Plugin", fails_with=(404,)),
-            Endpoint("GET", "/agents", "Agents", self._agents, "Agent", is_list=True),
+            Endpoint("GET", "/agents", "Agents and their connections", self._agents, "Agent", is_list=True),
+            _show("/agents/{name}", "One agent", operations.agent, "Agent"),
+            actions.act(
+                "/agents/{name}", "discover", "Read the card now", operations.discover_agent, operations.agent, "Agent"
+            ),
+            actions.act(
+                "/agents/{name}", "test", "Ask it for nothing", operations.test_agent, operations.agent, "Agent"
+            ),
+            actions.say(
+                "/agents/{name}",
+                "agree",
+                "Agree to a card that has changed",
+                operations.agree_to_agent,
+                operations.agent,
+                "Agent",
+                takes="Agreement",
+            ),
             Endpoint("GET", "/openapi.json", "This description", self._openapi, "OpenApi"),
         )
 
     def _route(self, ingress: Ingress, endpoint: Endpoint) -> web.RouteDef:
         path = PREFIX + re.sub(r"{(\w+)}", rf"{{\1:{_ID}}}", endpoint.path)
 
-        async def handle(request: web.Request, _body: bytes) -> web.Response:
+        async def handle(request: web.Request, body: bytes) -> web.Response:
+            request[BODY] = body
             _refuse_unknown_parameters(request, endpoint)
             try:
                 return json_response(await endpoint.answer(request))
@@ -148,32 +186,10 @@ class ControlApi:
 
         if endpoint.method == "GET":
             return ingress.get(path, authenticate=self._operator.require, handle=handle)
+        limit = BODY_LIMIT if endpoint.takes else EMPTY_BODY_LIMIT
         return ingress.post(
-            path, authenticate=self._operator.require, handle=handle, content_types=None, body_limit=BODY_LIMIT
+            path, authenticate=self._operator.require, handle=handle, content_types=None, body_limit=limit
         )
-
-    def _act(self, path: str, verb: str, summary: str, act: _Act, read: _Read, schema: str) -> Endpoint:
-        kind = path.split("/")[1]
-
-        async def answer(request: web.Request) -> Item:
-            id = request.match_info["id"]
-            outcome = "failed"
-            try:
-                await act(id)
-                outcome = "done"
-            except UnknownId as error:
-                outcome = "unknown_id"
-                raise _unknown() from error
-            except NotPossible as error:
-                outcome = "not_possible"
-                raise Refusal(409, "not_possible", detail=str(error)) from error
-            except AgentError as error:
-                raise Refusal(502, "agent_failed", detail=str(error)) from error
-            finally:
-                self._telemetry.event("operator.acted", action=f"{kind}:{verb}", id=id, outcome=outcome)
-            return await _found(read, id)
-
-        return Endpoint("POST", f"{path}:{verb}", summary, answer, schema, fails_with=(404, 409, 502))
 
     async def _summary(self, request: web.Request) -> Item:
         flag = request.query.get("ids", "0")
@@ -188,7 +204,7 @@ class ControlApi:
         for item in self._operations.plugins():
             if item["name"] == request.match_info["name"]:
                 return item
-        raise _unknown()
+        raise unknown()
 
     async def _agents(self, _request: web.Request) -> Item:
         return {"items": self._operations.agents(), "next": None}
@@ -216,19 +232,12 @@ def _list(path: str, summary: str, read: _ListOf, schema: str) -> Endpoint:
     return Endpoint("GET", path, summary, answer, schema, is_list=True, query=query, fails_with=(400,))
 
 
-def _show(path: str, summary: str, read: _Read, schema: str) -> Endpoint:
+def _show(path: str, summary: str, read: Read, schema: str) -> Endpoint:
     async def answer(request: web.Request) -> Item:
         (key,) = request.match_info.values()
-        return await _found(read, key)
+        return await found(read, key)
 
     return Endpoint("GET", path, summary, answer, schema, fails_with=(404,))
-
-
-async def _found(read: _Read, key: str) -> Item:
-    item = await read(key)
-    if item is None:
-        raise _unknown()
-    return item
 
 
 def _limit(request: web.Request) -> int:
@@ -243,10 +252,6 @@ def _refuse_unknown_parameters(request: web.Request, endpoint: Endpoint) -> None
     if unknown := sorted(set(request.query) - known):
         takes = ", ".join(sorted(known)) or "no parameters"
         raise Refusal(400, "unknown_parameter", detail=f"unknown parameter {unknown[0][:64]!r}; this takes {takes}")
-
-
-def _unknown() -> Refusal:
-    return Refusal(404, "unknown_id", detail="there is no such record")
 
 
 def _bad_cursor() -> Refusal:

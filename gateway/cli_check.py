@@ -1,5 +1,6 @@
 """What a configuration would do, said before it does it; and how the gateway that runs by it is doing."""
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,9 @@ from config.secrets import shown
 from config.settings import Settings
 from core.crashpoint import POINTS
 from gateway.catalogue import kinds
-from gateway.cli_client import CommandFailed, GatewayClient, base_of
-from gateway.cli_show import Column, Show
+from gateway.cli_agents import COLUMNS
+from gateway.cli_client import CommandFailed, GatewayClient, Item, base_of, segment
+from gateway.cli_show import Column, Show, printable
 from gateway.operator_token import token_path
 
 
@@ -46,17 +48,32 @@ def doctor(config: Path | None, show: Show) -> None:
         {"account": name, **health, "connection": connections.get(name, {})}
         for name, health in ready.get("plugins", {}).items()
     ]
+    agents = [_looked_at(client, agent) for agent in client.get("/api/v1/agents")["items"]]
     if show.is_json:
-        show.json(
-            {"configuration": settings.origin, "warnings": settings.warnings, **ready, "connections": connections}
-        )
+        found = {"configuration": settings.origin, "warnings": settings.warnings, **ready, "connections": connections}
+        show.json({**found, "agents": agents})
     else:
         for warning in settings.warnings:
             show.line(f"warning: {warning}")
         show.line(f"{base_of(settings.gateway)} is {ready['status']}")
         show.table(plugins, _PLUGIN, none="no plugin is configured")
+        show.line("")
+        show.table(agents, COLUMNS, none="no agent is configured")
+        for agent in agents:
+            for warning in agent["connection"].get("warnings", ()):
+                show.line(f"warning: agent {agent['name']}: {printable(warning)}")
     if ready["status"] != "ready":
         raise CommandFailed("not ready: " + "; ".join(ready.get("reasons", ["it does not say why"])))
+
+
+def _looked_at(client: GatewayClient, agent: Item) -> Item:
+    """An agent with its card as it is now; one that cannot be had says why in its connection."""
+    if agent["kind"] == "local":
+        return agent
+    path = f"/api/v1/agents/{segment(agent['name'])}"
+    with contextlib.suppress(CommandFailed):
+        return client.act(f"{path}:discover")
+    return client.get(path)
 
 
 _PLUGIN = (

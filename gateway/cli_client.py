@@ -55,8 +55,8 @@ class GatewayClient:
         given = {name: value for name, value in query.items() if value is not None}
         return self._ask("GET", f"{path}?{urlencode(given)}" if given else path)
 
-    def act(self, path: str) -> Item:
-        return self._ask("POST", path)
+    def act(self, path: str, body: Mapping[str, str] | None = None) -> Item:
+        return self._ask("POST", path, body=body)
 
     def items(self, path: str, *, most: int, **query: str | None) -> Iterator[Item]:
         """The first `most` items of a list, over as many pages as they take."""
@@ -87,17 +87,19 @@ class GatewayClient:
         """What /readyz says, ready or not."""
         return self._ask("GET", "/readyz", unready=True)
 
-    def _ask(self, method: str, path: str, *, unready: bool = False) -> Item:
-        request = Request(self._base + path, method=method, headers={"Authorization": f"Bearer {self._token}"})
+    def _ask(self, method: str, path: str, *, unready: bool = False, body: Mapping[str, str] | None = None) -> Item:
+        headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
+        said = json.dumps(body).encode() if body is not None else None
+        request = Request(self._base + path, method=method, headers=headers, data=said)
         try:
             with self._opener.open(request, timeout=TIMEOUT) as answer:
                 return _decoded(answer.read())
         except HTTPError as error:
             with error:
-                body = error.read()
+                refused = error.read()
             if unready and error.code == 503:
-                return _decoded(body)
-            raise CommandFailed(_refusal(error.code, body)) from error
+                return _decoded(refused)
+            raise CommandFailed(_refusal(error.code, refused)) from error
         except (URLError, OSError, http.client.HTTPException) as error:
             raise CommandFailed(self._unreachable(error)) from error
 

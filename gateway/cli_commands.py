@@ -4,26 +4,18 @@ Each takes `--format human|json` and `--config FILE`, so that what is typed for 
 """
 
 from collections.abc import Callable, Sequence
-from enum import StrEnum
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from core.errors import ConfigurationError
 from gateway import cli_check
 from gateway.cli import FAILED, MISCONFIGURED, OK, complain, run_gateway
-from gateway.cli_client import CommandFailed, GatewayClient, segment, tail
-from gateway.cli_show import Column, Show, shorten, when
+from gateway.cli_agents import agents
+from gateway.cli_asking import Config, Form, Format, Id, Limit, State, act, list_, show
+from gateway.cli_client import CommandFailed, tail
+from gateway.cli_show import Column, Show, when
 from gateway.version import VERSION
-
-API = "/api/v1"
-
-
-class Form(StrEnum):
-    HUMAN = "human"
-    JSON = "json"
-
 
 Short = Callable[[str], str]
 
@@ -63,12 +55,6 @@ def delivery_columns(short: Short) -> tuple[Column, ...]:
     )
 
 
-Config = Annotated[Path | None, typer.Option("--config", metavar="FILE", help="The gateway's configuration.")]
-Format = Annotated[Form, typer.Option("--format", help="How to answer.")]
-Limit = Annotated[int, typer.Option("--limit", min=1, max=10_000, help="At most so many, newest first.")]
-State = Annotated[str | None, typer.Option("--state", help="Only those in this state.")]
-Id = Annotated[str, typer.Argument(metavar="ID", help="Its id, or a beginning of it that no other shares.")]
-
 app = typer.Typer(
     name="frontdesk",
     no_args_is_help=True,
@@ -82,6 +68,7 @@ deliveries = typer.Typer(no_args_is_help=True, help="What is shown to people, an
 app.add_typer(sessions, name="session")
 app.add_typer(tasks, name="task")
 app.add_typer(deliveries, name="delivery")
+app.add_typer(agents, name="agent")
 
 
 def command(arguments: Sequence[str]) -> int:
@@ -124,11 +111,10 @@ def doctor(
     crashpoints: Annotated[bool, typer.Option("--crashpoints", help="List the points a fault test can name.")] = False,
 ) -> None:
     """Check the configuration, and whether the running gateway is ready."""
-    show = Show(form)
     if crashpoints:
-        cli_check.crashpoints(show)
+        cli_check.crashpoints(Show(form))
     else:
-        cli_check.doctor(config, show)
+        cli_check.doctor(config, Show(form))
 
 
 # ------------------------------------------------------------------------------------------------- sessions
@@ -137,13 +123,13 @@ def doctor(
 @sessions.command(name="list")
 def session_list(config: Config = None, form: Format = Form.HUMAN, limit: Limit = 50, state: State = None) -> None:
     """The newest conversations."""
-    _list("sessions", "ref", session_columns, "no conversation yet", config, form, limit, state)
+    list_("sessions", "ref", session_columns, "no conversation yet", config, form, limit, state)
 
 
 @sessions.command(name="show")
 def session_show(ref: Id, config: Config = None, form: Format = Form.HUMAN) -> None:
     """One conversation, with its timeline."""
-    _show("sessions", ref, config, form, by="ref")
+    show("sessions", ref, config, form, by="ref")
 
 
 # ------------------------------------------------------------------------------------------------- tasks
@@ -152,25 +138,36 @@ def session_show(ref: Id, config: Config = None, form: Format = Form.HUMAN) -> N
 @tasks.command(name="list")
 def task_list(config: Config = None, form: Format = Form.HUMAN, limit: Limit = 50, state: State = None) -> None:
     """The newest tasks."""
-    _list("tasks", "id", task_columns, "no task yet", config, form, limit, state)
+    list_("tasks", "id", task_columns, "no task yet", config, form, limit, state)
 
 
 @tasks.command(name="show")
 def task_show(id: Id, config: Config = None, form: Format = Form.HUMAN) -> None:
     """One task, with everything its agent said."""
-    _show("tasks", id, config, form)
+    show("tasks", id, config, form)
 
 
 @tasks.command(name="refresh")
 def task_refresh(id: Id, config: Config = None, form: Format = Form.HUMAN) -> None:
     """Ask the agent how the task stands now."""
-    _act("tasks", id, "refresh", lambda task: f"the agent says: {task.get('state')}", config, form)
+    act("tasks", id, "refresh", lambda task: f"the agent says: {task.get('state')}", config, form)
 
 
 @tasks.command(name="cancel")
 def task_cancel(id: Id, config: Config = None, form: Format = Form.HUMAN) -> None:
     """Ask the agent to stop the task."""
-    _act("tasks", id, "cancel", lambda task: f"asked to stop; the agent says: {task.get('state')}", config, form)
+    act("tasks", id, "cancel", lambda task: f"asked to stop; the agent says: {task.get('state')}", config, form)
+
+
+@tasks.command(name="reply")
+def task_reply(
+    id: Id,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What to say to the agent.")],
+    config: Config = None,
+    form: Format = Form.HUMAN,
+) -> None:
+    """Answer what the task asks, in the place of the person who was asked."""
+    act("tasks", id, "reply", lambda _: "passed on; its answer goes to the chat", config, form, body={"text": text})
 
 
 # ------------------------------------------------------------------------------------------------- deliveries
@@ -179,56 +176,22 @@ def task_cancel(id: Id, config: Config = None, form: Format = Form.HUMAN) -> Non
 @deliveries.command(name="list")
 def delivery_list(config: Config = None, form: Format = Form.HUMAN, limit: Limit = 50, state: State = None) -> None:
     """The newest deliveries; --state unknown shows what nobody can know."""
-    _list("deliveries", "id", delivery_columns, "no delivery yet", config, form, limit, state)
+    list_("deliveries", "id", delivery_columns, "no delivery yet", config, form, limit, state)
 
 
 @deliveries.command(name="show")
 def delivery_show(id: Id, config: Config = None, form: Format = Form.HUMAN) -> None:
     """One delivery, with its attempts."""
-    _show("deliveries", id, config, form)
+    show("deliveries", id, config, form)
 
 
 @deliveries.command(name="retry")
 def delivery_retry(id: Id, config: Config = None, form: Format = Form.HUMAN) -> None:
     """Show it once more, marked as a repeat where it may have been shown."""
-    _act("deliveries", id, "retry", lambda delivery: f"now {delivery.get('state')}", config, form)
+    act("deliveries", id, "retry", lambda delivery: f"now {delivery.get('state')}", config, form)
 
 
 @deliveries.command(name="discard")
 def delivery_discard(id: Id, config: Config = None, form: Format = Form.HUMAN) -> None:
     """Never send it."""
-    _act("deliveries", id, "discard", lambda delivery: f"now {delivery.get('state')}", config, form)
-
-
-# ------------------------------------------------------------------------------------------------- what they share
-
-Row = dict[str, Any]
-
-
-def _list(
-    path: str,
-    by: str,
-    columns: Callable[[Callable[[str], str]], Sequence[Column]],
-    none: str,
-    config: Path | None,
-    form: Form,
-    limit: int,
-    state: str | None,
-) -> None:
-    client = GatewayClient.of(config)
-    items = list(client.items(f"{API}/{path}", most=limit + 1, state=state))
-    short = shorten(str(item[by]) for item in items)
-    Show(form).table(items[:limit], columns(short), none=none, more=len(items) > limit)
-
-
-def _show(path: str, short: str, config: Path | None, form: Form, *, by: str = "id") -> None:
-    client = GatewayClient.of(config)
-    full = client.find(f"{API}/{path}", short, by=by)
-    Show(form).facts(client.get(f"{API}/{path}/{segment(full)}"), title=full)
-
-
-def _act(path: str, short: str, verb: str, words: Callable[[Row], str], config: Path | None, form: Form) -> None:
-    client = GatewayClient.of(config)
-    full = client.find(f"{API}/{path}", short)
-    item = client.act(f"{API}/{path}/{segment(full)}:{verb}")
-    Show(form).done(item, f"{full}: {words(item)}")
+    act("deliveries", id, "discard", lambda delivery: f"now {delivery.get('state')}", config, form)

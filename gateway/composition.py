@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from config.settings import AgentEntry, GatewaySettings, LocalAgentSettings, PluginEntry, Settings
 from core.access import Access
@@ -27,6 +27,9 @@ from core.tracker import TaskTracker
 from gateway import catalogue
 from gateway.agents.making import make_local
 from gateway.store.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    from a2a.client import RemoteAgent
 
 
 class Line:
@@ -68,7 +71,7 @@ class Line:
             tasks,
             clock,
             telemetry,
-            Patience(foreground=settings.gateway.foreground_patience),
+            Patience(foreground=settings.gateway.foreground_patience, stale=settings.gateway.task_silence),
             self.pushes,
         )
         self.desk = Desk(store, store, store, self.tracker, self.outbox, lambda: self.lanes, clock)
@@ -81,6 +84,8 @@ class Line:
             self.tracker.work,
             self.desk.answer,
         )
+
+        self.tracker.adopt = self.lanes.adopt
 
     def intake(self, account: str) -> SourceIntake:
         return SourceIntake(lambda: self._accounts[account], self.store, self.lanes, self._clock, self._telemetry)
@@ -114,10 +119,16 @@ class Line:
         ]
         for position, turn in enumerate(unfinished):
             self.lanes.adopt(turn, position * STAGGER if turn.waiting else 0.0)
+        await self.tracker.watch()
         ready = [item for item in await patiently(self.store.ready, self._telemetry) if item.account in self.plugins]
         for item in ready:
             self.lanes.add(item)
         return {"unknown": unknown, "unfinished": len(unfinished), "queued": sum(item.queued for item in ready)}
+
+    def remote(self, name: str) -> "RemoteAgent | None":
+        """The agent of that name, where it is a remote one."""
+        delegate = self.delegates.get(name)
+        return None if delegate is None or delegate.is_local else cast("RemoteAgent", delegate.agent)
 
     def push_routes(self, ingress: Ingress) -> list[Route]:
         """What remote agents push to; none where they are never told to."""
@@ -149,7 +160,7 @@ class Line:
         from a2a.client import make  # imported only where a remote agent is configured
 
         settings: Any = entry.settings
-        remote = make(entry.name, settings, self.host.client, telemetry=self._telemetry)
+        remote = make(entry.name, settings, self.host.client, telemetry=self._telemetry, state=self.host.state)
         return Delegate(remote, resubmits=settings.resubmit == "same_message_id", pushes=remote)
 
 

@@ -29,6 +29,7 @@ class Endpoint:
     is_list: bool = False
     query: tuple[Parameter, ...] = ()
     fails_with: tuple[int, ...] = ()  # besides 401 and 503
+    takes: str = ""  # the name of the body's schema; "": it needs none
 
 
 TEXT: Schema = {"type": "string"}
@@ -78,8 +79,13 @@ def _operation(endpoint: Endpoint) -> Schema:
     if endpoint.is_list:
         content = record(items=listed(endpoint.answers_with), next={"type": ["string", "null"]})
     failures = sorted({401, 503, *endpoint.fails_with})
+    body: Schema = {}
+    if endpoint.takes:
+        taken: Schema = {"$ref": f"#/components/schemas/{endpoint.takes}"}
+        body = {"requestBody": {"required": True, "content": {"application/json": {"schema": taken}}}}
     return {
         "summary": endpoint.summary,
+        **body,
         "parameters": [*_path_parameters(endpoint.path), *map(_query_parameter, endpoint.query)],
         "responses": {
             "200": {"description": "OK", "content": {"application/json": {"schema": content}}},

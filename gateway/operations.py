@@ -1,12 +1,16 @@
 """What the control API can do to a running line."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from config.secrets import shown as without_secrets
 from gateway.api import Item, NotPossible, Records, UnknownId
 from gateway.composition import Line
 from gateway.health import shown
 from gateway.supervisor import Supervisor
+
+if TYPE_CHECKING:
+    from a2a.connection import AgentReport, Connection
 
 
 class LineOperations:
@@ -29,19 +33,60 @@ class LineOperations:
 
     def agents(self) -> Sequence[Item]:
         return [
-            {"name": name, "kind": entry.kind, "settings": without_secrets(entry.settings)}
+            {
+                "name": name,
+                "kind": entry.kind,
+                "connection": self._connection(name),
+                "settings": without_secrets(entry.settings),
+            }
             for name, entry in self._line.settings.agents.items()
         ]
 
+    def _connection(self, name: str) -> Item:
+        remote = self._line.remote(name)
+        return shown_report(remote.connection.report()) if remote is not None else {"state": "ready"}
+
+    async def agent(self, name: str) -> Item | None:
+        return next((item for item in self.agents() if item["name"] == name), None)
+
+    async def discover_agent(self, name: str) -> None:
+        await self._remote(name).discover()
+
+    async def test_agent(self, name: str) -> None:
+        await self._remote(name).test()
+
+    async def agree_to_agent(self, name: str, fingerprint: str) -> None:
+        await self._remote(name).agree(fingerprint)
+
+    def _remote(self, name: str) -> "Connection":
+        if name not in self._line.settings.agents:
+            raise UnknownId(name)
+        remote = self._line.remote(name)
+        if remote is None:
+            raise NotPossible("it is a local agent, which has no card")
+        return remote.connection
+
     async def cancel_task(self, id: str) -> None:
         turn = await self._turn(id)
-        if not await self._line.store.mark_cancel(turn):
+        if await self._line.store.mark_cancel(turn):
+            self._line.tracker.cancel([turn])
+            return
+        closed = await self._line.store.close_question(id)
+        if closed is None:
             raise NotPossible("the task is not being worked on any more")
-        self._line.tracker.cancel([turn])
+        self._line.tracker.let_go([closed])
 
     async def refresh_task(self, id: str) -> None:
-        if not self._line.tracker.refresh(await self._turn(id)):
+        turn = await self._turn(id)
+        if not self._line.tracker.refresh(turn) and not await self._line.tracker.look_again(turn):
             raise NotPossible("the task is not being worked on any more")
+
+    async def reply_to_task(self, id: str, text: str) -> None:
+        await self._turn(id)
+        ready = await self._line.store.reply(id, text)
+        if ready is None:
+            raise NotPossible("the task asks for nothing; only an interrupted task can be replied to")
+        self._line.lanes.add(ready)
 
     async def retry_delivery(self, id: str) -> None:
         await self._known(id)
@@ -71,3 +116,30 @@ class LineOperations:
     async def _known(self, delivery: str) -> None:
         if await self.records.delivery(delivery) is None:
             raise UnknownId(delivery)
+
+
+def shown_report(report: "AgentReport") -> Item:
+    """A remote agent's connection, for people and programs."""
+    card = report.card
+    state, reason = "ready", ""
+    if report.changed:
+        state, reason = "paused", f"its card has changed ({', '.join(report.changed)}): agree to it, or take it out"
+    elif report.failure:
+        state, reason = "unreachable", report.failure
+    elif card is None:
+        state = "unknown"
+    if card is None:
+        return {"state": state, "reason": reason}
+    return {
+        "state": state,
+        "reason": reason,
+        "binding": card.endpoint.binding,
+        "url": card.endpoint.url,
+        "card": card.card_url,
+        "is_extended": card.is_extended,
+        "called": card.name,
+        "version": card.version,
+        "pushes": card.pushes,
+        "fingerprint": card.fingerprint,
+        "warnings": list(card.warnings),
+    }

@@ -9,6 +9,7 @@ import pytest
 from a2a import A2AAgentSettings, RemoteAgent
 from a2a.credentials import Credentials, CredentialSource, configured
 from core.doors.outbound import GuardedClient
+from core.plugin import PluginState
 
 
 @dataclass
@@ -57,9 +58,11 @@ async def client() -> AsyncIterator[GuardedClient]:
 def connect(client: GuardedClient, clock: ManualClock, telemetry: Told) -> Connect:
     """A remote agent for a card's URL; loopback is allowed unless the test says otherwise."""
 
-    def remote(card: str, *, source: CredentialSource | None = None, **settings: Any) -> RemoteAgent:
+    def remote(
+        card: str, *, source: CredentialSource | None = None, state: PluginState | None = None, **settings: Any
+    ) -> RemoteAgent:
         known = A2AAgentSettings.model_validate({"card": card, "allow_private_network": True, **settings})
         credentials = configured(known.auth) if source is None else Credentials((source,))
-        return RemoteAgent("desk", known, client, credentials, clock=clock, telemetry=telemetry)
+        return RemoteAgent("desk", known, client, credentials, clock=clock, telemetry=telemetry, state=state)
 
     return remote

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from core.agent import Artifact, ArtifactUpdate, Ask, Snapshot, TaskEvent, TaskState
-from core.errors import Busy, Declined, InterfaceGone, OutcomeUnknown
+from core.errors import AgentPaused, Busy, Declined, InterfaceGone, OutcomeUnknown
 from core.parts import Text
 from core.patience import Patience
 from core.push import PushTarget
@@ -305,3 +305,182 @@ async def test_too_many_pushes_at_once_are_put_off(store: Store, monkeypatch: py
             desk.tracker.pushed(target, event)
         await until(lambda: not desk.tracker.pushes_waiting)
         desk.tracker.pushed(target, event)
+
+
+# ---------------------------------------------------------------------------------------------- signing in
+
+
+class SignsIn:
+    """Demands a sign-in; what the task is after that stands in `tasks`."""
+
+    async def __call__(self, ask: Ask) -> AsyncIterator[TaskEvent]:
+        if ask.task_id:
+            yield task(ask, TaskState.COMPLETED, "as you say", time=3.0)
+        else:
+            yield task(ask, TaskState.AUTH_REQUIRED, message="Sign in at https://idp.example", time=1.0)
+
+
+async def demanded(desk: World) -> Ask:
+    await desk.says("my invoices")
+    await until(lambda: "Sign in" in "".join(desk.plugin.shown()))
+    return desk.agent.asks[0]
+
+
+async def test_a_task_that_waits_for_a_sign_in_goes_on_by_itself_and_answers_where_it_asked(store: Store) -> None:
+    agent = FakeAgent(SignsIn())
+    async with world(store, agent) as desk:
+        ask = await demanded(desk)
+        await until(lambda: len(agent.gets) > 2)
+        agent.tasks[task_id(ask)] = task(ask, TaskState.WORKING, time=2.0)
+        await until(lambda: desk.tracker.at_work)
+        agent.tasks[task_id(ask)] = task(ask, TaskState.COMPLETED, "three invoices", time=3.0)
+        shown = await desk.plugin.until(2)
+        assert shown == ["Sign in at https://idp.example", "three invoices"]
+    assert len(agent.asks) == 1
+
+
+async def test_a_sign_in_is_waited_for_over_restarts(store: Store) -> None:
+    agent = FakeAgent(SignsIn())
+    async with world(store, agent) as before:
+        ask = await demanded(before)
+        await until(lambda: before.outbox.at_work == 0)
+    agent.tasks[task_id(ask)] = task(ask, TaskState.COMPLETED, "three invoices", time=3.0)
+    async with world(store, agent) as after:
+        await until(lambda: "three invoices" in after.plugin.shown())
+    assert len(agent.asks) == 1
+
+
+async def test_the_person_may_answer_the_demand_and_the_watch_ends(store: Store) -> None:
+    agent = FakeAgent(SignsIn())
+    async with world(store, agent, patience=replace(SOON, quiet=60.0)) as desk:
+        ask = await demanded(desk)
+        await desk.says("signed in")
+        await until(lambda: "as you say" in desk.plugin.shown())
+        assert agent.asks[1].task_id == task_id(ask)
+        asked = len(agent.gets)
+        await desk.says("/status")
+        await desk.plugin.until(3)
+        assert len(agent.gets) <= asked + 1
+    assert await store.watched() == []
+
+
+async def test_a_demand_that_was_cancelled_is_not_watched_any_more(store: Store) -> None:
+    agent = FakeAgent(SignsIn())
+    async with world(store, agent) as desk:
+        ask = await demanded(desk)
+        await desk.says("/cancel")
+        await until(lambda: agent.cancels == [task_id(ask)])
+        agent.tasks[task_id(ask)] = task(ask, TaskState.COMPLETED, "too late", time=9.0)
+        await desk.says("/status")
+        await until(lambda: "Nothing is being worked on." in desk.plugin.shown())
+        assert "too late" not in desk.plugin.shown()
+
+
+async def test_after_a_sign_in_the_task_may_ask_something_else(store: Store) -> None:
+    agent = FakeAgent(SignsIn())
+    async with world(store, agent) as desk:
+        ask = await demanded(desk)
+        agent.tasks[task_id(ask)] = task(ask, TaskState.INPUT_REQUIRED, message="Which year?", time=2.0)
+        assert await desk.plugin.until(2) == ["Sign in at https://idp.example", "Which year?"]
+        await desk.says("2026")
+        await until(lambda: "as you say" in desk.plugin.shown())
+        assert agent.asks[1].task_id == task_id(ask)
+
+
+async def test_a_demanding_task_that_its_agent_forgot_is_told_as_lost(store: Store) -> None:
+    agent = FakeAgent(SignsIn())
+    async with world(store, agent) as desk:
+        await demanded(desk)
+        agent.tasks.clear()
+        await until(lambda: "no longer knows this task" in "".join(desk.plugin.shown()))
+
+
+@pytest.mark.parametrize("state", [TaskState.INPUT_REQUIRED, TaskState.AUTH_REQUIRED])
+@pytest.mark.parametrize("is_restarted", [False, True])
+async def test_a_push_resumes_a_task_that_waits_for_somebody(
+    store: Store, state: TaskState, is_restarted: bool
+) -> None:
+    async def asks(ask: Ask) -> AsyncIterator[TaskEvent]:
+        yield task(ask, state, message="Well?", time=1.0)
+
+    agent = pushing(asks)
+    async with world(store, agent, patience=SLOW) as before:
+        await before.says("hi")
+        await until(lambda: "Well?" in before.plugin.shown())
+        target = await given(before)
+        done = task(agent.asks[0], TaskState.COMPLETED, "settled elsewhere", time=5.0)
+        agent.tasks[done.task_id] = done
+        if not is_restarted:
+            before.tracker.pushed(target, done)
+            await until(lambda: "settled elsewhere" in before.plugin.shown())
+            return
+        await until(lambda: before.outbox.at_work == 0)
+    agent.tasks[done.task_id] = Declined("not now")
+    async with world(store, agent, patience=SLOW) as after:
+        known = after.pushes.find(target.id)
+        assert known is not None
+        agent.tasks[done.task_id] = done
+        after.tracker.pushed(known, done)
+        await until(lambda: "settled elsewhere" in after.plugin.shown())
+
+
+# ---------------------------------------------------------------------------------------------- silence
+
+
+@pytest.mark.case("A2A-19")
+async def test_a_task_that_does_not_move_after_its_question_was_answered_is_shown_to_its_owner_once(
+    store: Store,
+) -> None:
+    async def deaf(ask: Ask) -> AsyncIterator[TaskEvent]:
+        yield task(ask, TaskState.INPUT_REQUIRED, message="May I?", time=1.0)
+
+    agent = FakeAgent(deaf)
+    patience = replace(SOON, stale=0.1)
+    async with world(store, agent, patience=patience) as desk:
+        await desk.says("do it")
+        await until(lambda: "May I?" in desk.plugin.shown())
+        await desk.says("yes")
+        await until(lambda: desk.events.of("task.silent"))
+        asked = len(agent.gets)
+        await until(lambda: len(agent.gets) > asked + 5)
+        told = "".join(desk.plugin.shown())
+        assert told.count("Nothing new of this") == 1
+        assert task_id(agent.asks[0]) in told
+        await until(lambda: desk.outbox.at_work == 0)
+    async with world(store, agent, patience=patience) as after:
+        await until(lambda: after.events.of("task.silent"))
+        asked = len(agent.gets)
+        await until(lambda: len(agent.gets) > asked + 5)
+        assert "Nothing new" not in "".join(after.plugin.shown())
+
+
+async def test_an_open_stream_that_says_nothing_is_no_sign_of_life(store: Store) -> None:
+    silent = Silent()
+    agent = FakeAgent(silent)
+    async with world(store, agent, patience=replace(SOON, stale=0.1)) as desk:
+        await desk.says("hi")
+        await until(lambda: desk.events.of("task.silent"))
+        agent.tasks[task_id(agent.asks[0])] = task(agent.asks[0], TaskState.COMPLETED, "at last", time=9.0)
+        await until(lambda: "at last" in desk.plugin.shown())
+
+
+# ---------------------------------------------------------------------------------------------- a paused agent
+
+
+async def test_a_message_to_a_paused_agent_is_kept_told_about_once_and_sent_when_it_may_be(store: Store) -> None:
+    agent = FakeAgent()
+    agent.errors = [AgentPaused("its card has changed") for _ in range(20)]
+    async with world(store, agent, patience=replace(SOON, give_up=0.0)) as desk:
+        await desk.says("hi")
+        await until(lambda: "HI" in desk.plugin.shown())
+        told = "".join(desk.plugin.shown())
+        assert told.count("description has changed") == 1
+    assert len({ask.message_id for ask in agent.asks}) == 1
+
+
+async def test_a_message_to_an_agent_that_stays_paused_is_given_up_in_the_end(store: Store) -> None:
+    agent = FakeAgent()
+    agent.errors = [AgentPaused("its card has changed") for _ in range(500)]
+    async with world(store, agent, patience=replace(SOON, paused=0.05)) as desk:
+        await desk.says("hi")
+        await until(lambda: "could not be reached" in "".join(desk.plugin.shown()))

@@ -7,6 +7,7 @@ each method is one transaction by itself.
 from collections.abc import Sequence
 from dataclasses import replace
 
+from core.agent import TaskState
 from core.clock import Instant
 from core.delivery import DeliveryState
 from core.envelope import Candidate, ContextScope, Envelope, Moved, Unreadable
@@ -255,6 +256,28 @@ class MemoryStore(DeliveryTables):
 
     async def unfinished(self) -> Sequence[Turn]:
         return [self._present(held) for held in self._turns.values() if held.state in AT_WORK]
+
+    async def rouse(self, turn: str) -> Turn | None:
+        held = self._turns.get(turn)
+        lane = self._threads[held.turn.thread] if held else None
+        if held is None or lane is None or lane.turn != turn or lane.state != "waiting" or not lane.task_id:
+            return None
+        lane.task_id, lane.asks, lane.waits_for_task = "", "", True
+        held.state = TurnState.WAITING
+        held.turn = replace(held.turn, waiting=True, revision=held.turn.revision + 1)
+        return self._present(held)
+
+    async def asking(self, turn: str) -> Turn | None:
+        held = self._turns.get(turn)
+        lane = self._threads[held.turn.thread] if held else None
+        is_open = lane is not None and lane.turn == turn and lane.state == "waiting" and lane.task_id
+        return self._present(held) if held and is_open else None
+
+    async def watched(self) -> Sequence[Turn]:
+        asking = [lane for lane in self._threads.values() if lane.state == "waiting" and lane.task_id]
+        found = [self._turns[lane.turn] for lane in asking]
+        signing_in = [held for held in found if held.turn.task and held.turn.task.state is TaskState.AUTH_REQUIRED]
+        return [self._present(held) for held in signing_in]
 
     async def want_cancel(
         self, conversation: str, before: int, *, person: str | None, everything: bool, now: Instant

@@ -71,8 +71,9 @@ class World:
             lambda turn: self.previews.end(turn),
         )
         self.previews = Previews(plugins, store, tasks, self.outbox.is_throttled, self.events)
-        delegates = {agent.name: Delegate(agent, resubmits, pushes=agent)}
-        self.pushes = PushBook(store, "https://desk.example" if agent.way else "")
+        pushes = agent if getattr(agent, "way", "") else None
+        delegates = {agent.name: Delegate(agent, resubmits, pushes=pushes)}
+        self.pushes = PushBook(store, "https://desk.example" if pushes else "")
         self.tracker = TaskTracker(
             store,
             delegates,
@@ -89,6 +90,7 @@ class World:
         self.lanes = Lanes(
             store, lambda: bounds or Bounds(), tasks, clock, self.events, self.tracker.work, self.desk.answer
         )
+        self.tracker.adopt = self.lanes.adopt
         account = Account(Source("fake", "desk"), agent.name, access or Access("open", "all"), collect=collect)
         self.intake = SourceIntake(lambda: account, store, self.lanes, clock, self.events)
         self._numbers = count(1)
@@ -116,6 +118,7 @@ class World:
         await self.pushes.load()
         for turn in await self.store.unfinished():
             self.lanes.adopt(turn)
+        await self.tracker.watch()
         for ready in await self.store.ready():
             self.lanes.add(ready)
 

@@ -42,6 +42,7 @@ class ScriptedAgent(Loopback):
         card_paths: tuple[str, ...] = (WELL_KNOWN,),
         other_paths_status: int = 404,
         interface_url: str | None = None,
+        extended_extra: Mapping[str, Any] | None = None,
         card_extra: Mapping[str, Any] | None = None,
         card_headers: Mapping[str, str] | None = None,
         speaks: Sequence[str] = (),
@@ -60,6 +61,7 @@ class ScriptedAgent(Loopback):
         self.card_paths = card_paths
         self.other_paths_status = other_paths_status
         self.interface_url = interface_url
+        self.extended_extra = None if extended_extra is None else dict(extended_extra)  # None: no extended card
         self.card_extra = dict(card_extra or {})
         self.card_headers = card_headers  # None: an ETag alone
         self.speaks = tuple(speaks) or ("JSONRPC/0.3" if is_old else "JSONRPC/1.0",)
@@ -101,6 +103,8 @@ class ScriptedAgent(Loopback):
         form = old_card if self.is_old else card
         body = form(self.name, urls, streaming=self.streaming, auth=self.auth)
         body["capabilities"] = {**body["capabilities"], "pushNotifications": self.pushes}
+        if self.extended_extra is not None:
+            body["capabilities"]["extendedAgentCard"] = body["supportsAuthenticatedExtendedCard"] = True
         return {**body, **self.card_extra}
 
     @property
@@ -228,6 +232,8 @@ class ScriptedAgent(Loopback):
                 return partial(_same, call.result(snapshot(self._known(call), call)))
             case "CancelTask":
                 return partial(_same, call.result(self._cancel(call)))
+            case "GetExtendedAgentCard" if self.extended_extra is not None:
+                return partial(_same, call.result({**self.card, **self.extended_extra}))
             case "CreateTaskPushNotificationConfig":
                 return partial(_same, call.result(self._keep_push(call.params)))
             case "DeleteTaskPushNotificationConfig":

@@ -70,6 +70,16 @@ class Ledger:
         self.tasks_ = [task(number) for number in range(450)]
         self.deliveries_ = [delivery(0), delivery(1, state="delivered", reason="")]
         self.acts: list[tuple[str, str]] = []
+        self.said: list[str] = []
+        self.connection: dict[str, Any] = {
+            "state": "paused",
+            "reason": "its card has changed (interfaces)",
+            "binding": "JSONRPC/1.0",
+            "url": "https://agents.example/rpc",
+            "card": "https://agents.example/.well-known/agent-card.json",
+            "fingerprint": "f00d" * 8,
+            "warnings": [f"it is {NASTY}"],
+        }
         self.trouble: FrontdeskError | NotPossible | None = None
 
     @property
@@ -115,7 +125,38 @@ class Ledger:
         ]
 
     def agents(self) -> Sequence[Mapping[str, Any]]:
-        return [{"name": "research", "kind": "a2a", "settings": {"auth": {"token": {"set": True}}}}]
+        return [
+            {
+                "name": "research",
+                "kind": "a2a",
+                "connection": self.connection,
+                "settings": {"auth": {"token": {"set": True}}},
+            }
+        ]
+
+    async def agent(self, name: str) -> Mapping[str, Any] | None:
+        return next((item for item in self.agents() if item["name"] == name), None)
+
+    async def discover_agent(self, name: str) -> None:
+        self._of_agent("discover", name)
+
+    async def test_agent(self, name: str) -> None:
+        self._of_agent("test", name)
+
+    async def agree_to_agent(self, name: str, fingerprint: str) -> None:
+        self._of_agent(f"agree {fingerprint}", name)
+        self.connection = {**self.connection, "state": "ready"}
+
+    def _of_agent(self, verb: str, name: str) -> None:
+        self.acts.append((verb, name))
+        if self.trouble is not None:
+            raise self.trouble
+        if name != "research":
+            raise UnknownId(name)
+
+    async def reply_to_task(self, id: str, text: str) -> None:
+        self.said.append(text)
+        self._act("reply", self.tasks_, id, state="working")
 
     async def cancel_task(self, id: str) -> None:
         self._act("cancel", self.tasks_, id, state="canceled")

@@ -211,6 +211,32 @@ async def test_settings_show_that_a_secret_is_set_and_not_what_it_is(client: aio
     assert (await got(client, "/agents"))["items"][0]["settings"]["auth"]["token"] == {"set": True}
 
 
+@pytest.mark.parametrize(
+    "body", [b"", b"[]", b"{}", b'{"text":7}', b'{"text":" "}', b'{"text":"a","to":"b"}', b'{"text":"a","text":"b"}']
+)
+async def test_a_reply_that_says_nothing_is_refused(client: aiohttp.ClientSession, ledger: Ledger, body: bytes) -> None:
+    async with client.post(f"/api/v1/tasks/{TASK}:reply", headers=BEARER, data=body) as answer:
+        assert (answer.status, "a text of 1 to" in (await answer.json())["detail"]) == (400, True)
+    too_long = json.dumps({"text": "a" * 16_385})
+    async with client.post(f"/api/v1/tasks/{TASK}:reply", headers=BEARER, data=too_long) as answer:
+        assert answer.status == 400
+    assert ledger.acts == []
+
+
+async def test_a_reply_is_passed_on_as_it_was_written(client: aiohttp.ClientSession, ledger: Ledger) -> None:
+    said = {"text": "Friday\n周五 " + "x" * 16_000}
+    async with client.post(f"/api/v1/tasks/{TASK}:reply", headers=BEARER, json=said) as answer:
+        assert answer.status == 200
+    assert (ledger.acts, ledger.said) == ([("reply", TASK)], [said["text"]])
+
+
+async def test_an_agent_that_is_not_configured_is_not_known(client: aiohttp.ClientSession) -> None:
+    for verb in ("", ":discover", ":test"):
+        method = "POST" if verb else "GET"
+        async with client.request(method, f"/api/v1/agents/nobody{verb}", headers=BEARER) as answer:
+            assert answer.status == 404
+
+
 async def test_the_description_lists_exactly_what_exists(client: aiohttp.ClientSession, ledger: Ledger) -> None:
     document = await got(client, "/openapi.json")
     described = {(method.upper(), path) for path, item in document["paths"].items() for method in item}
@@ -219,7 +245,10 @@ async def test_the_description_lists_exactly_what_exists(client: aiohttp.ClientS
     assert len(described) == len(api.routes(Ingress()))
     for method, path in described:
         place = path.replace("{id}", TASK).replace("{ref}", "r").replace("{name}", "support")
-        async with client.request(method, place, headers=BEARER) as answer:
+        takes = document["paths"][path][method.lower()].get("requestBody")
+        name = takes["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2] if takes else ""
+        body = dict.fromkeys(document["components"]["schemas"][name]["properties"], "word") if name else None
+        async with client.request(method, place, headers=BEARER, json=body) as answer:
             assert answer.status in (200, 404)
 
 

@@ -95,6 +95,42 @@ async def test_a_list_as_json_is_the_records_themselves(frontdesk: Type, ledger:
     assert json.loads((await frontdesk("delivery", "list", "--format", "json")).out) == ledger.deliveries_
 
 
+async def test_agents_are_listed_with_their_connections(frontdesk: Type) -> None:
+    ended = await frontdesk("agent", "list")
+    head, _rule, first, *_rest = ended.out.splitlines()
+    assert head.split() == ["NAME", "KIND", "STATE", "INTERFACE", "URL", "FINGERPRINT", "REASON"]
+    assert first.split()[:4] == ["research", "a2a", "paused", "JSONRPC/1.0"]
+
+
+async def test_an_agent_is_discovered_tested_and_agreed_to(frontdesk: Type, ledger: Ledger) -> None:
+    shown = await frontdesk("agent", "discover", "research")
+    assert (shown.code, "\x1b" in shown.out) == (0, False)
+    assert "https://agents.example/rpc" in shown.out
+    assert "it answers over JSONRPC/1.0" in (await frontdesk("agent", "test", "research")).out
+    assert (await frontdesk("agent", "agree", "research")).out == f"research: agreed to {'f00d' * 8}\n"
+    assert ledger.acts == [("discover", "research"), ("test", "research"), (f"agree {'f00d' * 8}", "research")]
+    again = await frontdesk("agent", "agree", "research")
+    assert (again.code, "waits for no agreement" in again.err) == (1, True)
+
+
+async def test_the_doctor_looks_at_every_agents_card(frontdesk: Type, ledger: Ledger) -> None:
+    ended = await frontdesk("doctor")
+    assert "f00d" * 8 in ended.out
+    assert "warning: agent research: it is" in ended.out
+    assert "\x1b" not in ended.out
+    assert ledger.acts == [("discover", "research")]
+    [agent] = json.loads((await frontdesk("doctor", "--format", "json")).out)["agents"]
+    assert agent["connection"]["binding"] == "JSONRPC/1.0"
+
+
+async def test_an_operator_replies_to_a_task(frontdesk: Type, ledger: Ledger) -> None:
+    ended = await frontdesk("task", "reply", "7", 'Friday, "please"\n周五')
+    assert (ended.code, ledger.said) == (0, ['Friday, "please"\n周五'])
+    ledger.trouble = NotPossible("the task asks for nothing")
+    refused = await frontdesk("task", "reply", "7", "Friday")
+    assert (refused.code, refused.err) == (1, "frontdesk: the task asks for nothing\n")
+
+
 async def test_a_list_says_when_there_is_more(frontdesk: Type) -> None:
     assert "... and more; --limit shows them" in (await frontdesk("task", "list", "--limit", "3")).out
     assert len(json.loads((await frontdesk("task", "list", "--limit", "300", "--format", "json")).out)) == 300

@@ -179,6 +179,12 @@ class GatewayProcess:
             found: dict[str, Any] = await answer.json()
             return found
 
+    async def say(self, path: str, body: dict[str, str]) -> int:
+        """The status of a POST to the control API."""
+        return await self.status(
+            f"/api/v1/{path}", "POST", headers={"Authorization": f"Bearer {self.token}"}, json=body
+        )
+
     async def items(self, path: str) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = (await self.api(path))["items"]
         return found

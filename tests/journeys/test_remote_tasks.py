@@ -1,13 +1,14 @@
 """What agents and operators do beside a chat: push, change a card, reply to a task, wait for a sign-in."""
 
 import asyncio
+from collections.abc import AsyncIterator
 
 import pytest
 
 from tests.fakes.agent import ScriptedAgent
-from tests.fakes.agent_events import artifact, completed, working
+from tests.fakes.agent_events import Event, artifact, auth_required, completed, working
 from tests.fakes.agent_push import FORMS, TOKENS, post, pushed
-from tests.fakes.agent_scripts import working_until
+from tests.fakes.agent_scripts import Call, ask_then_answer, working_until
 from tests.fakes.scripting import http_status
 from tests.fakes.telegram import FakeTelegram
 from tests.journeys.process import GatewayProcess
@@ -70,3 +71,101 @@ async def test_a_forged_push_changes_nothing(
     await gateway.event("ingress.refused", path="/a2a/push/{id}", outcome="foreign_task")
     assert (await gateway.summary())["tasks"] == before["tasks"]
     assert telegram.texts(CHAT) == []
+
+
+# ---------------------------------------------------------------------------------------------- cards
+
+
+@pytest.mark.case("T70")
+async def test_an_agent_whose_card_changed_gets_nothing_until_the_operator_agrees(
+    telegram: FakeTelegram, agent: ScriptedAgent, gateway: GatewayProcess
+) -> None:
+    await gateway.start()
+    telegram.user_says(CHAT, "before the change")
+    await telegram.wait_for_text(CHAT, "echo: before the change")
+    await gateway.at_rest()
+    agent.card_extra = {"skills": [{"id": "pay", "name": "Pay", "description": "Pays", "tags": ["money"]}]}
+    await gateway.restart()
+    telegram.user_says(CHAT, "after the change")
+    await telegram.wait_for_messages(CHAT, 2)
+    assert "description has changed" in telegram.texts(CHAT)[1]
+    assert (await gateway.event("agent.card_changed"))["changed"] == ["skills"]
+    [item] = await gateway.items("agents")
+    assert (item["connection"]["state"], sum(agent.message_counts.values())) == ("paused", 1)
+    said = {"fingerprint": item["connection"]["fingerprint"]}
+    assert await gateway.say("agents/remote:agree", {"fingerprint": "f" * 32}) == 502
+    assert await gateway.say("agents/remote:agree", said) == 200
+    await telegram.wait_for_text(CHAT, "echo: after the change", timeout=40)
+    assert (await gateway.items("agents"))[0]["connection"]["state"] == "ready"
+
+
+async def test_an_agent_is_discovered_and_tested_through_the_api(agent: ScriptedAgent, gateway: GatewayProcess) -> None:
+    await gateway.start()
+    assert (await gateway.items("agents"))[0]["connection"]["state"] == "unknown"
+    seen = (await gateway.api("agents/remote:discover", "POST"))["connection"]
+    assert (seen["state"], seen["binding"], seen["url"]) == ("ready", "JSONRPC/1.0", agent.url)
+    await gateway.api("agents/remote:test", "POST")
+    assert agent.calls_of("GetTask")
+    await agent.go_down()
+    assert await gateway.say("agents/remote:discover", {}) == 502
+    assert (await gateway.api("agents/remote"))["connection"]["state"] == "unreachable"
+
+
+# ---------------------------------------------------------------------------------------------- the inbox
+
+
+async def test_an_operators_reply_continues_the_interrupted_task_and_is_shown_where_it_asked(
+    telegram: FakeTelegram, agent: ScriptedAgent, gateway: GatewayProcess
+) -> None:
+    agent.behave(ask_then_answer(), ask_then_answer(), ask_then_answer())
+    await gateway.start()
+    telegram.user_says(CHAT, "book a table")
+    await telegram.wait_for_text(CHAT, "Which day?")
+    telegram.user_says(CHAT + 1, "something else")
+    await telegram.wait_for_text(CHAT + 1, "Which day?")
+    task = next(item for item in await gateway.items("tasks") if item["task_id"] == next(iter(agent.tasks)).id)
+    await gateway.restart()
+    assert await gateway.say(f"tasks/{task['id']}:reply", {"text": "Friday"}) == 200
+    await telegram.wait_for_text(CHAT, "Booked for Friday")
+    assert len(list(agent.tasks)) == 2
+    assert telegram.texts(CHAT + 1) == ["Which day?"]
+    said = (await gateway.api(f"tasks/{task['id']}"))["inbox"]
+    assert {record["kind"] for record in said} >= {"task", "status", "artifact"}
+    assert all(record["road"] in ("stream", "answer") and record["time"] for record in said)
+    assert await gateway.say(f"tasks/{task['id']}:reply", {"text": "Saturday"}) == 409
+
+
+async def test_an_operator_cancels_a_question_and_refreshes_a_task_that_waits(
+    telegram: FakeTelegram, agent: ScriptedAgent, gateway: GatewayProcess
+) -> None:
+    agent.behave(ask_then_answer())
+    await gateway.start()
+    telegram.user_says(CHAT, "book a table")
+    await telegram.wait_for_text(CHAT, "Which day?")
+    [task] = await gateway.items("tasks")
+    assert await gateway.say(f"tasks/{task['id']}:refresh", {}) == 200
+    assert await gateway.say(f"tasks/{task['id']}:cancel", {}) == 200
+    await agent.wait_for_calls("CancelTask")
+    assert await gateway.say(f"tasks/{task['id']}:reply", {"text": "Friday"}) == 409
+    assert await gateway.say(f"tasks/{task['id']}:cancel", {}) == 409
+
+
+async def test_a_task_resumes_by_itself_after_a_sign_in(
+    telegram: FakeTelegram, agent: ScriptedAgent, gateway: GatewayProcess
+) -> None:
+    signed_in = asyncio.Event()
+
+    async def invoices(call: Call) -> AsyncIterator[Event]:
+        yield auth_required("Sign in at https://idp.example")
+        await signed_in.wait()
+        yield artifact("three invoices", last=True)
+        yield completed()
+
+    agent.behave(invoices)
+    await gateway.start()
+    telegram.user_says(CHAT, "my invoices")
+    await telegram.wait_for_text(CHAT, "Sign in at https://idp.example")
+    await gateway.restart()
+    signed_in.set()
+    await telegram.wait_for_text(CHAT, "three invoices")
+    assert sum(agent.message_counts.values()) == 1

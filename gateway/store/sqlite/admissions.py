@@ -26,7 +26,7 @@ from gateway.store.sqlite.writer import Tx
 
 SQL = load("admissions.sql")
 _CLAIM_KEY, _CLAIM_TWO_KEYS, _INSERT_RAW = SQL["claim_key"], SQL["claim_two_keys"], SQL["insert_raw"]
-_INSERT_THREAD, _INSERT_ENVELOPE = SQL["insert_thread"], SQL["insert_envelope"]
+_INSERT_THREAD, INSERT_ENVELOPE = SQL["insert_thread"], SQL["insert_envelope"]
 _NOTIFY = ContextScope.NOTIFY
 
 
@@ -80,7 +80,7 @@ def _set_aside(tx: Tx, source: Source, item: _Refusal, policy: Policy, now: Inst
     seen = _first_seen(tx, source.key, item.keys, "", policy, now)
     if seen is not None:
         return AlreadySeen(seen)
-    _keep_raw(tx, source, item.external_id, item.raw, item.outcome, item.error, now)
+    keep_raw(tx, source, item.external_id, item.raw, item.outcome, item.error, now)
     return NotAdmitted(item.outcome)
 
 
@@ -106,7 +106,7 @@ def _claim(tx: Tx, source: str, keys: Sequence[str], envelope: str, expires: Ins
     return sum([tx.execute(_CLAIM_KEY, (source, key, envelope, expires)).rowcount for key in keys])
 
 
-def _keep_raw(tx: Tx, source: Source, external_id: str, raw: bytes, outcome: str, error: str, received: Instant) -> int:
+def keep_raw(tx: Tx, source: Source, external_id: str, raw: bytes, outcome: str, error: str, received: Instant) -> int:
     memory = tx.memory
     if memory.raw is None:
         memory.raw = tx.execute(SQL["newest_raw"]).fetchone()[0]
@@ -122,15 +122,15 @@ def _admit_message(tx: Tx, source: Source, item: Candidate, policy: Policy, now:
         return AlreadySeen(seen)
     place = _place(tx, source, item, now)
     person = _person(tx, source, item)
-    seq = place.newest_seq = _next_seq(tx)
+    seq = place.newest_seq = next_seq(tx)
     if place.waits_for_user:
         place.waits_for_user = False
         tx.execute(SQL["queue_waiting_for_user"], (now, now + policy.max_age, place.id))
     thread, command = _thread(tx, place, person, item, seq)
     is_desk = bool(command) and thread != ""
-    raw = _keep_raw(tx, source, inbound.external_id, inbound.raw, "admitted", "", item.received)
+    raw = keep_raw(tx, source, inbound.external_id, inbound.raw, "admitted", "", item.received)
     tx.late(
-        _INSERT_ENVELOPE,
+        INSERT_ENVELOPE,
         (
             seq,
             item.envelope_id,
@@ -156,7 +156,7 @@ def _admit_message(tx: Tx, source: Source, item: Candidate, policy: Policy, now:
     return Admitted(item.envelope_id, place.owner, place.id, thread, is_desk)
 
 
-def _next_seq(tx: Tx) -> int:
+def next_seq(tx: Tx) -> int:
     memory = tx.memory
     if memory.seq is None:
         memory.seq = tx.execute(SQL["newest_seq"]).fetchone()[0]
@@ -258,7 +258,7 @@ def _thread(tx: Tx, place: Place, person: Person, item: Candidate, seq: int) -> 
     replied = _replied(tx, place.id, item.inbound.reply_to) if item.inbound.reply_to else ""
     match pick_thread(person.id, replied, tuple(active_threads(tx, place).values())):
         case Join(thread):
-            _join(tx, place, thread)
+            join_thread(tx, place, thread)
             return thread, ""
         case AskWhich():
             return _start(tx, place, item, seq, is_desk=True), "which"
@@ -274,7 +274,7 @@ def _replied(tx: Tx, conversation: str, message_id: str) -> str:
     return row[0] if row else ""
 
 
-def _join(tx: Tx, place: Place, thread: str) -> None:
+def join_thread(tx: Tx, place: Place, thread: str) -> None:
     fact = active_threads(tx, place).get(thread)
     if fact is None or fact.state == "waiting":
         tx.flush()

@@ -98,10 +98,14 @@ def _cancel(tx: Tx, cover: _Cover) -> int:
         dropped += tx.execute(SQL["size_of_turn"], (cover.resume,)).fetchone()[0]
         tx.execute(SQL["drop_resume"], (cover.thread,))
     if cover.is_asking:
-        tx.execute(SQL["detach_task"], (cover.agent, cover.task_id))
-        tx.execute(SQL["close_question"], (cover.thread,))
+        close_question(tx, cover.thread, cover.agent, cover.task_id)
     tx.execute(SQL["leave_queue"], (cover.thread,))
     return dropped
+
+
+def close_question(tx: Tx, thread: int, agent: str, task_id: str) -> None:
+    tx.execute(SQL["detach_task"], (agent, task_id))
+    tx.execute(SQL["close_question"], (thread,))
 
 
 def mark_cancel(tx: Tx, turn: str) -> bool:
@@ -124,8 +128,7 @@ def renew(tx: Tx, conversation: str) -> tuple[OpenTask, ...]:
     asking = tx.execute(SQL["asking_threads"], (where.id,)).fetchall()
     for thread, name, agent, task_id in asking:
         tx.memory.queues.pop(name, None)
-        tx.execute(SQL["detach_task"], (agent, task_id))
-        tx.execute(SQL["close_question"], (thread,))
+        close_question(tx, thread, agent, task_id)
     where.active = None
     return _open_tasks(tx, [(agent, task_id) for _, _, agent, task_id in asking])
 

@@ -20,7 +20,18 @@ from core.push import PushTarget
 from core.store import Admission, Cancellation, DeskView, NotBefore, Observation, OpenTask, Ready, Settlement, Turn
 from core.telemetry import Silent
 from gateway.store.rules import Policy
-from gateway.store.sqlite import admissions, deliveries, desk, observations, pushes, retention, schema, state, turns
+from gateway.store.sqlite import (
+    admissions,
+    deliveries,
+    desk,
+    interrupted,
+    observations,
+    pushes,
+    retention,
+    schema,
+    state,
+    turns,
+)
 from gateway.store.sqlite.history import history
 from gateway.store.sqlite.holding import POLL, FileHold
 from gateway.store.sqlite.places import aliases
@@ -147,6 +158,24 @@ class SqliteStore:
 
     async def unfinished(self) -> Sequence[Turn]:
         return await self._run(turns.unfinished)
+
+    async def rouse(self, turn: str) -> Turn | None:
+        return await self._run(lambda tx: interrupted.rouse(tx, turn))
+
+    async def asking(self, turn: str) -> Turn | None:
+        return await self._run(lambda tx: interrupted.asking(tx, turn))
+
+    async def watched(self) -> Sequence[Turn]:
+        return await self._run(interrupted.watched)
+
+    async def reply(self, task: str, text: str) -> Ready | None:
+        """Queue an operator's words as the answer to what a task (its record's id) asks; None when it asks nothing."""
+        now = self._clock.now()
+        return await self._run(lambda tx: interrupted.reply(tx, task, text, now))
+
+    async def close_question(self, task: str) -> OpenTask | None:
+        """Close what a task (its record's id) asks; None when it asks nothing."""
+        return await self._run(lambda tx: interrupted.close(tx, task))
 
     async def want_cancel(
         self,

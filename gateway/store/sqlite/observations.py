@@ -164,10 +164,10 @@ def _end_stored(tx: Tx, where: Place, turn: Turn, end: TurnEnd) -> Turn:
     tx.memory.queues.pop(turn.thread, None)
     if end.state is TurnState.WAITING:
         _leave_foreground(tx, where, turn.thread)
-        _wait(tx, turn, "task", asks="")
+        wait(tx, turn, "task", asks="")
     elif end.waits_for_input:
         turn = replace(turn, moved=_move_queued(tx, n))
-        _wait(tx, turn, "input", asks=turn.envelopes[-1].person.id if turn.envelopes else "")
+        wait(tx, turn, "input", asks=turn.envelopes[-1].person.id if turn.envelopes else "")
     else:
         tx.execute(SQL["leave_wait"], (n,))
         has_queued = bool(tx.execute(SQL["has_queued"], (n,)).fetchone()[0])
@@ -178,7 +178,7 @@ def _end_stored(tx: Tx, where: Place, turn: Turn, end: TurnEnd) -> Turn:
     return turn
 
 
-def _wait(tx: Tx, turn: Turn, kind: str, *, asks: str) -> None:
+def wait(tx: Tx, turn: Turn, kind: str, *, asks: str) -> None:
     n, task_id = number(turn.thread), turn.task.task_id if turn.task is not None else ""
     key = f"{turn.agent}/{task_id}" if task_id else turn.thread
     if tx.execute(SQL["wake_is_taken"], (kind, key, n)).fetchone()[0]:

@@ -1,0 +1,65 @@
+"""What the commands that ask the running gateway have in common: their options, a list, one record, an action."""
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gateway.cli_client import GatewayClient, segment
+from gateway.cli_show import Column, Show, shorten
+
+API = "/api/v1"
+
+
+class Form(StrEnum):
+    HUMAN = "human"
+    JSON = "json"
+
+
+Config = Annotated[Path | None, typer.Option("--config", metavar="FILE", help="The gateway's configuration.")]
+Format = Annotated[Form, typer.Option("--format", help="How to answer.")]
+Limit = Annotated[int, typer.Option("--limit", min=1, max=10_000, help="At most so many, newest first.")]
+State = Annotated[str | None, typer.Option("--state", help="Only those in this state.")]
+Id = Annotated[str, typer.Argument(metavar="ID", help="Its id, or a beginning of it that no other shares.")]
+
+Row = dict[str, Any]
+
+
+def list_(
+    path: str,
+    by: str,
+    columns: Callable[[Callable[[str], str]], Sequence[Column]],
+    none: str,
+    config: Path | None,
+    form: Form,
+    limit: int,
+    state: str | None,
+) -> None:
+    client = GatewayClient.of(config)
+    items = list(client.items(f"{API}/{path}", most=limit + 1, state=state))
+    short = shorten(str(item[by]) for item in items)
+    Show(form).table(items[:limit], columns(short), none=none, more=len(items) > limit)
+
+
+def show(path: str, short: str, config: Path | None, form: Form, *, by: str = "id") -> None:
+    client = GatewayClient.of(config)
+    full = client.find(f"{API}/{path}", short, by=by)
+    Show(form).facts(client.get(f"{API}/{path}/{segment(full)}"), title=full)
+
+
+def act(
+    path: str,
+    short: str,
+    verb: str,
+    words: Callable[[Row], str],
+    config: Path | None,
+    form: Form,
+    *,
+    body: Mapping[str, str] | None = None,
+) -> None:
+    client = GatewayClient.of(config)
+    full = client.find(f"{API}/{path}", short)
+    item = client.act(f"{API}/{path}/{segment(full)}:{verb}", body)
+    Show(form).done(item, f"{full}: {words(item)}")

@@ -1,0 +1,83 @@
+"""Interrupted tasks: answered by an operator in the person's place, or at work again by themselves."""
+
+from core.clock import Instant
+from core.envelope import ContextScope
+from core.identity import Source
+from core.ids import new_id
+from core.parts import Text
+from core.store import OpenTask, Ready, Turn
+from gateway.store.sqlite.admissions import INSERT_ENVELOPE, encode_parts, join_thread, keep_raw, next_seq
+from gateway.store.sqlite.desk import close_question
+from gateway.store.sqlite.names import number
+from gateway.store.sqlite.observations import wait
+from gateway.store.sqlite.places import place
+from gateway.store.sqlite.queries import load
+from gateway.store.sqlite.turns import read_turn
+from gateway.store.sqlite.writer import Tx
+
+SQL = load("interrupted.sql")
+OPERATOR = Source("operator", "operator")  # of an operator's words
+
+
+def reply(tx: Tx, task: str, text: str, now: Instant) -> Ready | None:
+    """Queue an operator's words as the answer of the person asked; None when the task asks nothing (any more)."""
+    tx.flush()
+    row = tx.execute(SQL["asking"], (number(task),)).fetchone()
+    where = place(tx, row[2]) if row else None
+    if row is None or where is None:
+        return None
+    thread, id, _, person = row
+    seq = where.newest_seq = next_seq(tx)
+    envelope = new_id()
+    raw = keep_raw(tx, OPERATOR, f"operator:{envelope}", text.encode(), "admitted", "", now)
+    said = encode_parts((Text(text),))
+    row = (seq, envelope, where.session, where.id, where.owner, thread, "queued", person, ContextScope.FULL.value)
+    tx.execute(INSERT_ENVELOPE, (*row, "", said, f"operator:{envelope}", "", "", False, now, raw))
+    join_thread(tx, where, id)
+    return Ready(where.owner, id, 1, account=where.source.key)
+
+
+def close(tx: Tx, task: str) -> OpenTask | None:
+    """Nobody is to answer what a task asks; None when it asks nothing."""
+    tx.flush()
+    row = tx.execute(SQL["asking"], (number(task),)).fetchone()
+    open_task = tx.execute(SQL["open_task"], (number(task),)).fetchone()
+    if row is None or open_task is None:
+        return None
+    thread, name, conversation, _ = row
+    tx.memory.queues.pop(name, None)
+    close_question(tx, thread, open_task[0], open_task[1])
+    where = place(tx, conversation)
+    if where is not None:
+        where.active = None
+    return OpenTask(*open_task)
+
+
+def rouse(tx: Tx, turn: str) -> Turn | None:
+    """Put a turn that ended with an open question back to work; None when the question is not open any more."""
+    tx.flush()
+    row = tx.execute(SQL["waiting_turn"], (number(turn), turn)).fetchone()
+    if row is None:
+        return None
+    tx.execute(SQL["rouse_turn"], row)
+    found = read_turn(tx, row[0])
+    if found is None:
+        return None
+    tx.memory.queues.pop(found.thread, None)
+    wait(tx, found, "task", asks="")
+    where = place(tx, found.conversation)
+    if where is not None:
+        where.active = None
+    return found
+
+
+def asking(tx: Tx, turn: str) -> Turn | None:
+    tx.flush()
+    row = tx.execute(SQL["waiting_turn"], (number(turn), turn)).fetchone()
+    return read_turn(tx, row[0]) if row else None
+
+
+def watched(tx: Tx) -> list[Turn]:
+    tx.flush()
+    rows = tx.execute(SQL["watched"]).fetchall()
+    return [turn for (n,) in rows if (turn := read_turn(tx, n)) is not None]
