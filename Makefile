@@ -72,7 +72,10 @@ $(VENV)/.ready-dev: $(VENV)/.ready-run requirements/dev.txt
 	@$(BIN)/python $(LOCKED) requirements/dev.txt
 	@touch $@
 
+.peers/a2a-js-sdk/.ready: requirements/peer-a2a-js-sdk/package-lock.json
 .peers/%/.ready: requirements/peer-%.txt
 	@python=$$(scripts/find-python) && echo "frontdesk: creating the test peer $* ..." && "$$python" -m venv .peers/$*
 	@.peers/$*/bin/python $(LOCKED) $<
+	@if [ -d requirements/peer-$* ]; then cp requirements/peer-$*/package*.json .peers/$*/ && \
+		cd .peers/$* && PATH="$$PWD/bin:$$PATH" npm ci --ignore-scripts --no-audit --no-fund --loglevel=error; fi
 	@touch $@

@@ -57,6 +57,7 @@ class Progress:
         self.cancel_wanted = turn.cancel_wanted
         self.is_submitted = turn.submission is SubmissionState.SUBMITTED
         self.has_ended = False
+        self.has_asked = False  # it ended with a question
 
     @property
     def delegate(self) -> Delegate:
@@ -234,7 +235,7 @@ class Progress:
         )
         self.is_submitted = self.is_submitted or submission is SubmissionState.SUBMITTED
         if end is not None and end.state is not TurnState.WAITING:
-            self.has_ended = True
+            self.has_ended, self.has_asked = True, end.waits_for_input
             self.wake()
 
     def task(self, *, unconfirmed: bool = False) -> RemoteTask:

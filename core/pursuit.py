@@ -37,10 +37,13 @@ class Pursuit:
 
     @property
     def waits_for_somebody(self) -> bool:
-        """Whether its turn ended with a question."""
-        progress = self._progress
-        is_asking = progress.assembly.rests and not progress.assembly.is_over
-        return progress.has_ended and is_asking and progress.disposition is Disposition.TRACKED
+        """Whether its turn ended with a question that the task still asks."""
+        return self._progress.has_asked and self._progress.assembly.state.is_interrupted
+
+    @property
+    def has_moved_on(self) -> bool:
+        """Whether its turn ended with a question, and the stream said more before it was left."""
+        return self._progress.has_asked and not self._progress.assembly.state.is_interrupted
 
     async def run(self, *, after: float | None) -> Turn:
         """Until the turn has ended; the turn then. `after`: taken up after a start, in so many seconds; None: new."""

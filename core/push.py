@@ -94,6 +94,9 @@ class PushBook:
     def find(self, id: str) -> PushTarget | None:
         return self._targets.get(id) if len(id) <= LONGEST_ID else None
 
+    def targets(self) -> Sequence[PushTarget]:
+        return tuple(self._targets.values())
+
     def of(self, turn: "Turn") -> PushTarget | None:
         """That of the turn, or of the task that it continues."""
         found = self._of_turn.get(turn.id)

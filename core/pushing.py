@@ -17,6 +17,7 @@ from core.push import Push, PushAgent, PushBook
 class Pushing:
     def __init__(self, progress: Progress, following: Following, book: PushBook) -> None:
         self._progress, self._following, self._book = progress, following, book
+        self._is_due = False  # the agent is to be told as soon as there is a task
         self._target = book.of(progress.turn)
         if self._target is not None:
             progress.target = self._target
@@ -34,9 +35,13 @@ class Pushing:
         return await self._open()
 
     async def by_call(self) -> None:
-        """Tell the agent by a call of its own, where that is its way. A refusal leaves the other roads."""
+        """Tell the agent by a call of its own, once there is a task, where that is its way.
+
+        A refusal leaves the other roads.
+        """
         progress, agent = self._progress, self._agent
-        if agent is None or self._target is not None or not progress.has_task or progress.assembly.rests:
+        self._is_due = not progress.has_task
+        if agent is None or self._target is not None or self._is_due or progress.assembly.rests:
             return
         if await _way(agent) != "call":
             return
@@ -56,6 +61,9 @@ class Pushing:
     def bind(self) -> None:
         """The task's id is known: from here on only what is about it is taken."""
         target, task_id = self._target, self._progress.assembly.task_id
+        if self._is_due and self._progress.has_task:
+            self._is_due = False
+            self._progress.helm.spawn(self.by_call, f"push {self._progress.turn.id}")
         if target is not None and task_id and target.task_id != task_id:
             self._book.bind(target, self._progress.turn.id, task_id)
 

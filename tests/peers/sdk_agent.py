@@ -9,6 +9,9 @@ streaming, and prints `listening on PORT`. What it does is the message's first w
     slow N      N chunks, `--gap` seconds apart
     hold N      one chunk, then waits for POST /control/release, then the other chunks
     fail ...    ends as failed
+    sign ...    demands a sign-in, and completes after the release
+
+It pushes to whoever asks for that.
 
 GET /control/held?n=N answers when N calls wait; GET /control/texts lists the texts executed.
 """
@@ -18,6 +21,7 @@ import asyncio
 import contextlib
 import socket
 
+import httpx
 import uvicorn
 from sqlalchemy.ext.asyncio import create_async_engine
 from starlette.applications import Starlette
@@ -31,10 +35,18 @@ from a2a.server.request_handlers import DefaultRequestHandler
 from a2a.server.routes.agent_card_routes import create_agent_card_routes
 from a2a.server.routes.jsonrpc_routes import create_jsonrpc_routes
 from a2a.server.routes.rest_routes import create_rest_routes
-from a2a.server.tasks import DatabaseTaskStore, InMemoryTaskStore, TaskStore, TaskUpdater
+from a2a.server.tasks import (
+    BasePushNotificationSender,
+    DatabaseTaskStore,
+    InMemoryPushNotificationConfigStore,
+    InMemoryTaskStore,
+    TaskStore,
+    TaskUpdater,
+)
 from a2a.types import AgentCapabilities, AgentCard, AgentInterface, AgentSkill, Part, Task, TaskState, TaskStatus
 
 QUESTION = "Which day?"
+SIGN_IN = "Sign in at https://idp.example"
 ARTIFACT = "answer"
 MOST_CHUNKS = 1000
 STORE_GAP = 0.01  # seconds between looks into the task store
@@ -101,6 +113,12 @@ class Desk(AgentExecutor):
             await updater.complete()
         elif word == "book":
             await updater.requires_input(updater.new_agent_message([Part(text=QUESTION)]))
+        elif word == "sign":
+            await updater.requires_auth(updater.new_agent_message([Part(text=SIGN_IN)]))
+            await self._control.hold()
+            await updater.start_work()
+            await self._show(updater, ["three invoices"])
+            await updater.complete()
         elif word == "fail":
             await updater.failed(updater.new_agent_message([Part(text="It went wrong")]))
         elif word in ("slow", "hold") and rest.isdigit():
@@ -166,7 +184,7 @@ def agent_card(port: int) -> AgentCard:
         description="Echoes, books, counts and fails",
         version="1.0.0",
         supported_interfaces=interfaces,
-        capabilities=AgentCapabilities(streaming=True),
+        capabilities=AgentCapabilities(streaming=True, push_notifications=True),
         default_input_modes=["text/plain"],
         default_output_modes=["text/plain"],
         skills=[AgentSkill(id="desk", name="Desk", description="Echoes and books", tags=["desk"])],
@@ -186,7 +204,14 @@ async def serve(port: int, store: str, gap: float) -> None:
     listener = socket.create_server(("127.0.0.1", port))
     port = listener.getsockname()[1]
     card, control, tasks = agent_card(port), Control(), task_store(store)
-    handler = DefaultRequestHandler(agent_executor=Desk(control, tasks, gap), task_store=tasks, agent_card=card)
+    pushes, http = InMemoryPushNotificationConfigStore(), httpx.AsyncClient()
+    handler = DefaultRequestHandler(
+        agent_executor=Desk(control, tasks, gap),
+        task_store=tasks,
+        agent_card=card,
+        push_config_store=pushes,
+        push_sender=BasePushNotificationSender(http, pushes),
+    )
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette):

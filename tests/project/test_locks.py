@@ -1,5 +1,6 @@
 """The locks name exact versions and hashes and no place to download from, and keep to what the project promises."""
 
+import json
 import re
 import tomllib
 from importlib.metadata import version
@@ -58,6 +59,14 @@ def test_an_address_an_option_or_a_pin_without_hashes_is_found(line: str) -> Non
     sound = "other==2.0 \\\n    --hash=sha256:" + "0" * 64
     assert unlocked_lines(sound) == []
     assert unlocked_lines(f"{sound}\n{line}") == [line]
+
+
+def test_the_lock_of_javascript_packages_holds_versions_and_hashes_and_no_place_to_download_from() -> None:
+    lock = json.loads((REQUIREMENTS / "peer-a2a-js-sdk" / "package-lock.json").read_text())
+    packages = {path: package for path, package in lock["packages"].items() if path}
+    assert [path for path, package in packages.items() if "resolved" in package] == []
+    assert [path for path, package in packages.items() if not package["integrity"].startswith("sha512-")] == []
+    assert packages["node_modules/@a2a-js/sdk"]["version"] == "1.3.0"
 
 
 def test_the_tests_run_on_the_versions_that_people_run() -> None:

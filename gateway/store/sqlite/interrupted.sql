@@ -15,7 +15,10 @@ SELECT n.n FROM turn n JOIN thread t ON t.n = n.thread
 WHERE n.n = ? AND n.id = ? AND t.turn = n.n AND t.state = 'waiting' AND t.wake_kind = 'input' AND t.task_id <> '';
 
 -- name: rouse_turn
-UPDATE turn SET state = 'waiting', ended = NULL, reason = '', is_troubled = 0, revision = revision + 1 WHERE n = ?;
+-- Its revision goes past what was recorded after its end.
+UPDATE turn SET state = 'waiting', ended = NULL, reason = '', is_troubled = 0,
+    revision = 1 + max(revision, coalesce((SELECT max(i.revision) FROM inbox i WHERE i.turn = turn.n), 0))
+WHERE n = ?;
 
 -- name: watched
 -- The turns whose task may go on by itself, as one that waits for a sign-in.
