@@ -20,6 +20,10 @@ class AgentReport:
     changed: tuple[str, ...]  # what of it an operator has to agree to before anything is sent
     failure: str  # why the last look at it failed
 
+    @property
+    def is_ready(self) -> bool:
+        return not (self.changed or self.failure)
+
 
 class Asked(Protocol):
     @property

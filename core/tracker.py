@@ -140,8 +140,11 @@ class TaskTracker:
             pursuit = self._pursuits.get(target.turn)
             if pursuit is not None:
                 await pursuit.pushed(event)
-            elif isinstance(event, Snapshot | StatusUpdate) and not event.state.is_interrupted:
+            elif isinstance(event, Snapshot | StatusUpdate) and event.state.is_terminal:
                 await self._rouse(target.turn)
+            elif isinstance(event, Snapshot | StatusUpdate):  # it may be older than the question: the task itself says
+                with suppress(AgentError):
+                    await self.look_again(target.turn)
         finally:
             self.pushes_waiting -= 1
 

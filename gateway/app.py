@@ -145,7 +145,14 @@ async def _listening(
     )
     token = ensure_token(gateway)
     telemetry.hide([token])
-    gauges.watch(telemetry.metrics, queue=line.lanes, sending=line.outbox, writing=line.store, health=health)
+    gauges.watch(
+        telemetry.metrics,
+        queue=line.lanes,
+        sending=line.outbox,
+        writing=line.store,
+        health=health,
+        agents=line.agents_ready,
+    )
     ingress, operator = Ingress(limits, on_refusal=_refused(telemetry)), Operator(token)
     app = web.Application()
     app.add_routes(health_routes(ingress, health, telemetry.metrics, operator))

@@ -130,6 +130,11 @@ class Line:
         delegate = self.delegates.get(name)
         return None if delegate is None or delegate.is_local else cast("RemoteAgent", delegate.agent)
 
+    def agents_ready(self) -> dict[str, bool]:
+        """Whether messages may go to each agent, as far as it is known without asking."""
+        found = {name: self.remote(name) for name in self.delegates}
+        return {name: agent is None or agent.connection.report().is_ready for name, agent in found.items()}
+
     def push_routes(self, ingress: Ingress) -> list[Route]:
         """What remote agents push to; none where they are never told to."""
         if not self.pushes.is_usable:

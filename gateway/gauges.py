@@ -1,5 +1,6 @@
 """The numbers that are asked for rather than counted: how much waits where, and who is well."""
 
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from gateway.health import Health
@@ -30,7 +31,15 @@ class Writing(Protocol):
     def waiting(self) -> int: ...
 
 
-def watch(metrics: Metrics, *, queue: Queue, sending: Sending, writing: Writing, health: Health) -> None:
+def watch(
+    metrics: Metrics,
+    *,
+    queue: Queue,
+    sending: Sending,
+    writing: Writing,
+    health: Health,
+    agents: Callable[[], Mapping[str, bool]],
+) -> None:
     """Each is read at a scrape, never in between."""
     metrics.gauge("queued_messages", "Messages admitted and not yet taken into a turn", lambda: queue.queued)
     metrics.gauge("running_turns", "Turns that hold one of max_turns slots", lambda: queue.running)
@@ -43,4 +52,10 @@ def watch(metrics: Metrics, *, queue: Queue, sending: Sending, writing: Writing,
         "1 while the account's plugin runs, 0 while it waits for its next try or for a changed setting",
         lambda: {name: float(plugin.is_up) for name, plugin in health.plugins().items()},
         label="account",
+    )
+    metrics.gauge(
+        "agent_ready",
+        "1 while messages may go to the agent, 0 while its card cannot be had or has to be agreed to",
+        lambda: {name: float(is_ready) for name, is_ready in agents().items()},
+        label="agent",
     )

@@ -436,6 +436,20 @@ async def test_a_push_resumes_a_task_that_waits_for_somebody(
         await until(lambda: "settled elsewhere" in after.plugin.shown())
 
 
+async def test_an_old_push_that_comes_after_the_question_changes_nothing(store: Store) -> None:
+    agent = pushing(SignsIn())
+    async with world(store, agent, patience=SLOW) as desk:
+        ask = await demanded(desk)
+        target = await given(desk)
+        asked = len(agent.gets)
+        desk.tracker.pushed(target, status(ask, TaskState.WORKING, time=0.5))
+        await until(lambda: len(agent.gets) > asked and not desk.tracker.pushes_waiting)
+        assert desk.tracker.at_work == 0
+        await desk.says("signed in")
+        await until(lambda: "as you say" in desk.plugin.shown())
+        assert agent.asks[1].task_id == task_id(ask)
+
+
 # ---------------------------------------------------------------------------------------------- silence
 
 

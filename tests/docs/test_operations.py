@@ -142,7 +142,14 @@ def test_every_event_is_listed() -> None:
 def real_metrics() -> set[str]:
     metrics, idle = Metrics("1.0"), SimpleNamespace(queued=0, running=0, at_work=0, waiting=0)
     up = {"support": PluginHealth(PluginState.RUNNING, 0.0)}
-    watch(metrics, queue=idle, sending=idle, writing=idle, health=Health(lambda: None, lambda: up))
+    watch(
+        metrics,
+        queue=idle,
+        sending=idle,
+        writing=idle,
+        health=Health(lambda: None, lambda: up),
+        agents=lambda: {"remote": True},
+    )
     metrics.count("delivery.attempted", "delivered", 0.1)
     families = text_string_to_metric_families(metrics.render().decode())
     return {full_name(family.name, family.type) for family in families}

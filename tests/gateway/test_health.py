@@ -126,7 +126,9 @@ class Load:
 
 async def test_the_numbers_say_how_much_waits_where_and_who_is_well(gateway: Gateway) -> None:
     metrics = Metrics()
-    watch(metrics, queue=Load(), sending=Load(), writing=Load(), health=gateway.health)
+    watch(
+        metrics, queue=Load(), sending=Load(), writing=Load(), health=gateway.health, agents=lambda: {"remote": False}
+    )
     healthy = metrics.render().decode().splitlines()
     gateway.trouble = "the disk is full"
     unhealthy = metrics.render().decode().splitlines()
@@ -138,5 +140,6 @@ async def test_the_numbers_say_how_much_waits_where_and_who_is_well(gateway: Gat
         "frontdesk_store_healthy 1.0",
         "frontdesk_ready 1.0",
         'frontdesk_plugin_up{account="support"} 0.0',
+        'frontdesk_agent_ready{agent="remote"} 0.0',
     } <= set(healthy)
     assert {"frontdesk_store_healthy 0.0", "frontdesk_ready 0.0"} <= set(unhealthy)
