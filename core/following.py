@@ -25,6 +25,7 @@ class Following:
         self._reading = Reading()
         self._quiet: asyncio.TimerHandle | None = None
         self._can_subscribe = True
+        self._trouble = ""  # why the task could not be asked after the last time
         self._is_told = False  # that the task is silent
 
     async def follow(self, is_settled: Callable[[], bool]) -> None:
@@ -100,13 +101,21 @@ class Following:
         """GetTask: the task's own word, which replaces whatever was assembled."""
         try:
             await self._progress.take(await self._progress.agent.get(self._progress.ref), Road.ANSWER)
+            self._trouble = ""
         except TaskUnknown as error:
             await self._lost(error)
         except InterfaceGone as error:
             await self._out_of_reach(error)
         except AgentError as error:
-            self._progress.telemetry.event("task.unreachable", error=str(error))
+            await self._unreachable(error)
         await self._tell_if_stale()
+
+    async def _unreachable(self, error: AgentError) -> None:
+        """Each time is an event; in the inbox it stands once, until something else goes wrong or it went well."""
+        self._progress.telemetry.event("task.unreachable", error=str(error))
+        if str(error) != self._trouble:
+            self._trouble = str(error)
+            await self._progress.commit(records=(record_of_error(error),))
 
     async def _confirm(self) -> None:
         """A bare terminal event: get the whole task; when that cannot be had, deliver what was assembled, marked."""
@@ -117,7 +126,7 @@ class Following:
             except TaskUnknown:
                 break
             except AgentError as error:
-                progress.telemetry.event("task.unreachable", error=str(error))
+                await self._unreachable(error)
             if not progress.assembly.is_confirmed:
                 attempt += 1
                 await progress.pause(self._patience.retry(attempt, random.random()))

@@ -2,7 +2,7 @@
 
 import json
 
-from core.agent import ArtifactUpdate, Reply, Road, Snapshot, StatusUpdate, TaskEvent
+from core.agent import Artifact, ArtifactUpdate, Reply, Road, Snapshot, StatusUpdate, TaskEvent
 from core.assembly import Change
 from core.errors import AgentError
 from core.parts import text_of
@@ -18,7 +18,7 @@ def record_of(event: TaskEvent, road: Road, change: Change) -> InboxRecord:
             facts |= {"task": event.task_id, "state": event.state.value, "time": event.time}
             facts["text"] = _capped(text_of(event.message))
             if isinstance(event, Snapshot):
-                facts["artifacts"] = [artifact.id for artifact in event.artifacts]
+                facts["artifacts"] = _shown(event.artifacts)
         case ArtifactUpdate():
             facts |= {"task": event.task_id, "artifact": event.artifact.id, "append": event.append, "last": event.last}
             facts["text"] = _capped(text_of(event.artifact.parts))
@@ -42,6 +42,16 @@ def kind_of(event: TaskEvent) -> str:
             return "artifact"
         case Reply():
             return "message"
+
+
+def _shown(artifacts: tuple[Artifact, ...]) -> list[dict[str, str]]:
+    """Each with its words, as far as there is room in one record; the ids of all."""
+    shown, room = [], RECORD_CAP
+    for artifact in artifacts:
+        text = text_of(artifact.parts)
+        shown.append({"id": artifact.id, "text": text if len(text) <= room else text[:room] + "…"})
+        room = max(0, room - len(text))
+    return shown
 
 
 def _capped(text: str) -> str:

@@ -135,6 +135,29 @@ async def test_an_operators_reply_continues_the_interrupted_task_and_is_shown_wh
     assert await gateway.say(f"tasks/{task['id']}:reply", {"text": "Saturday"}) == 409
 
 
+async def test_the_inbox_has_every_word_of_an_agent_with_its_road_and_time(
+    telegram: FakeTelegram, agent: ScriptedAgent, gateway: GatewayProcess
+) -> None:
+    go_on = asyncio.Event()
+    agent.streaming = False
+    agent.behave(working_until(go_on, "the result"))
+    order = agent.fault("GetTask", respond=http_status(500), times=None)
+    await gateway.start()
+    telegram.user_says(CHAT, "a long piece of work, please")
+    await gateway.event("task.unreachable", n=2)
+    order.stop()
+    go_on.set()
+    await telegram.wait_for_text(CHAT, "the result")
+    await gateway.at_rest()
+    [task] = await gateway.items("tasks")
+    said = (await gateway.api(f"tasks/{task['id']}"))["inbox"]
+    assert [record["kind"] for record in said] == ["task", "error", "task"]
+    assert "HTTP 500" in said[1]["body"]
+    assert "the result" in said[2]["body"]
+    assert [record["road"] for record in said[1:]] == ["answer", "answer"]
+    assert [record["time"] for record in said] == sorted(record["time"] for record in said)
+
+
 async def test_an_operator_cancels_a_question_and_refreshes_a_task_that_waits(
     telegram: FakeTelegram, agent: ScriptedAgent, gateway: GatewayProcess
 ) -> None:
