@@ -66,15 +66,20 @@ class TaskTracker:
             if delegate is None:
                 return await self._fail(turn, "no_agent", f"agent {turn.agent} is not configured")
             pursuit = self._pursuits[turn.id] = Pursuit(turn, delegate, self, preview, park)
-            return await self.guard(lambda: pursuit.turn if pursuit else turn, pursuit.run(after=after))
+            ended = await self.guard(lambda: pursuit.turn if pursuit else turn, pursuit.run(after=after))
+            self._look_on(pursuit)
+            return ended
         finally:
             self._pursuits.pop(turn.id, None)
             self._previews.stop(turn.id)
             self._finished(pursuit.turn if pursuit else turn, started, preview)
-            if pursuit is not None and pursuit.waits_for_somebody:
-                self._vigils.keep(pursuit.turn)
-            elif pursuit is not None and pursuit.has_moved_on:
-                self.spawn(partial(self._rouse, turn.id), f"moved on {turn.id}")
+
+    def _look_on(self, pursuit: Pursuit) -> None:
+        """A turn that ended with a question may have to go on without an answer."""
+        if pursuit.waits_for_somebody:
+            self._vigils.keep(pursuit.turn)
+        elif pursuit.has_moved_on:
+            self.spawn(partial(self._rouse, pursuit.turn.id), f"moved on {pursuit.turn.id}")
 
     async def guard(self, present: Callable[[], Turn], work: Awaitable[Turn]) -> Turn:
         """Where a turn's failure ends, an agent's or the desk's: told, stored, and the chat goes on."""

@@ -469,9 +469,8 @@ async def test_a_task_that_does_not_move_after_its_question_was_answered_is_show
         await until(lambda: desk.events.of("task.silent"))
         asked = len(agent.gets)
         await until(lambda: len(agent.gets) > asked + 5)
-        told = "".join(desk.plugin.shown())
-        assert told.count("Nothing new of this") == 1
-        assert task_id(agent.asks[0]) in told
+        await until(lambda: task_id(agent.asks[0]) in "".join(desk.plugin.shown()))
+        assert "".join(desk.plugin.shown()).count("Nothing new of this") == 1
         await until(lambda: desk.outbox.at_work == 0)
     async with world(store, agent, patience=patience) as after:
         await until(lambda: after.events.of("task.silent"))
