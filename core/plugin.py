@@ -94,7 +94,11 @@ class AgentPlugin(Protocol):
 
     @property
     def health(self) -> Mapping[str, object]:
-        """What the account itself says of its connection, for operators; without secrets."""
+        """What the account itself says of its connection, for operators; without secrets.
+
+        `state` is one word. `trouble` is a sentence on what keeps it from receiving or showing, with the remedy; "" or
+        absent when nothing does.
+        """
         ...
 
     async def run(self, intake: Intake) -> None:

@@ -103,6 +103,8 @@ async def test_its_routes_are_its_own_and_pass_the_one_way_in(account: AgentPlug
 
 async def test_what_it_says_of_itself_is_json_without_secrets(account: AgentPlugin) -> None:
     said = json.dumps(account.health)
+    assert account.health["state"]
+    assert account.health.get("trouble", "") == ""  # nobody was asked yet
     assert SECRET not in said
     assert "a-webhook-secret" not in said
 
