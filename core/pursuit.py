@@ -70,6 +70,10 @@ class Helm(Protocol):
         """The turn's agent as it is configured now; None when it is not any more."""
         ...
 
+    def fallback(self, turn: Turn) -> str:
+        """The agent that is asked instead while the turn's is down; "" for none."""
+        ...
+
     async def commit(self, observation: Observation) -> Turn: ...
 
     async def note(self, observation: Observation) -> None:
@@ -79,6 +83,15 @@ class Helm(Protocol):
     def render(self, turn: Turn, pieces: tuple[Piece, ...]) -> tuple[RenderedPiece, ...]: ...
 
     def spawn(self, work: Callable[[], Awaitable[None]], name: str) -> None: ...
+
+
+@dataclass(slots=True)
+class _Tries:
+    """Tries in a row of which an agent certainly took nothing."""
+
+    since: float  # monotonic
+    count: int = 0
+    is_told: bool = False
 
 
 class Pursuit:
@@ -103,6 +116,8 @@ class Pursuit:
         self._submitted = turn.submission is SubmissionState.SUBMITTED
         self._ended = False
         self._can_subscribe = True
+        self._has_fallen_back = False
+        self._is_clear = False  # certainly no try has left anything at an agent so far
 
     @property
     def _agent(self) -> Agent:
@@ -120,6 +135,7 @@ class Pursuit:
             foreground, lambda: self._helm.spawn(self._go_waiting, f"waiting {self.turn.id}")
         )
         try:
+            self._is_clear = self.turn.revision == 0 if after is None else not self.turn.asked
             if after:
                 await self._pause(after)
             if self._submitted and self._assembly.task_id:
@@ -154,7 +170,7 @@ class Pursuit:
     async def _ask(self, *, maybe_there: bool) -> None:
         """`maybe_there`: an earlier try may have reached the agent."""
         ask = self._first_ask()
-        attempt, first, told = 0, self._helm.clock.monotonic(), False
+        tries = _Tries(self._helm.clock.monotonic())
         while not self._ended:
             if self._cancel_wanted and not maybe_there:
                 return await self._end_cancelled("cancelled")
@@ -167,24 +183,22 @@ class Pursuit:
                     return None
                 raise OutcomeUnknown("the agent ended its answer before saying anything")
             except NotAccepted as error:
-                maybe_there, attempt = False, attempt + 1
-                waited = self._helm.clock.monotonic() - first
-                if waited > self._helm.patience.give_up:
-                    return await self._fail(error, "agent_given_up")
-                tell = waited > self._helm.patience.tell_unreachable and not told
-                await self._not_taken(error, tell=tell)
-                told = told or tell
-                await self._pause(self._helm.patience.retry(attempt, random.random(), error.retry_after))
+                maybe_there, tries = False, await self._bear(error, tries)
+                ask = replace(ask, context_id=self.turn.context_id)
             except (TaskEnded, TaskUnknown) as error:
                 if ask.task_id is None:
                     return await self._fail(error, "declined")
                 # A finished task is never continued: a new one, in the same context.
                 ask, maybe_there, self._assembly = replace(ask, task_id=None), False, Assembly()
             except NotAuthorised as error:
-                return await self._fail(error, "not_authorised")
+                if not await self._fell_back(error):
+                    return await self._fail(error, "not_authorised")
+                maybe_there, tries = False, _Tries(self._helm.clock.monotonic())
+                ask = replace(ask, context_id=self.turn.context_id)
             except Declined as error:
                 return await self._fail(error, "declined")
             except (OutcomeUnknown, Unreachable) as error:
+                self._is_clear = False
                 if self._submitted or not await self._look(error):
                     return None  # taken, and cut: follow; or nobody can tell, and the turn has ended
         return None
@@ -194,12 +208,49 @@ class Pursuit:
         parts = tuple(part for envelope in turn.envelopes for part in envelope.parts)
         return Ask(turn.message_id, parts, turn.context_id, turn.task_id)
 
+    async def _bear(self, error: NotAccepted, tries: _Tries) -> _Tries:
+        """After a try of which nothing was taken: give up, ask another agent, or pause; what the next one counts on."""
+        tries.count += 1
+        waited = self._helm.clock.monotonic() - tries.since
+        if waited > self._helm.patience.give_up:
+            await self._fail(error, "agent_given_up")
+            return tries
+        pause = self._helm.patience.retry(tries.count, random.random(), error.retry_after)
+        if waited + pause > self._helm.patience.fallback and await self._fell_back(error):
+            return _Tries(self._helm.clock.monotonic())
+        tell = waited > self._helm.patience.tell_unreachable and not tries.is_told
+        await self._not_taken(error, tell=tell)
+        tries.is_told = tries.is_told or tell
+        await self._pause(pause)
+        return tries
+
     async def _not_taken(self, error: NotAccepted, *, tell: bool) -> None:
         pieces = (notice("agent_unreachable", self.turn.language),) if tell else ()
-        await self._commit(asked=False, records=(record_of_error(error),), pieces=pieces)
+        await self._commit(asked=not self._is_clear, records=(record_of_error(error),), pieces=pieces)
         self._helm.telemetry.event(
             "submission.not_accepted", turn=self.turn.id, agent=self.turn.agent, error=str(error)
         )
+
+    async def _fell_back(self, error: AgentError) -> bool:
+        """Whether another agent is asked from here on, since this one is down.
+
+        Only what certainly left nothing at an agent may go to another one, and an answer to a question belongs to
+        whoever asked it.
+        """
+        turn, other = self.turn, self._helm.fallback(self.turn)
+        is_free = self._is_clear and turn.task_id is None and not self._cancel_wanted
+        if not other or not is_free or self._has_fallen_back:
+            return False
+        self._has_fallen_back = True
+        await self._commit(
+            agent=other,
+            asked=False,
+            records=(record_of_error(error),),
+            pieces=(notice("fell_back", turn.language, agent=turn.agent, other=other),),
+        )
+        self._can_subscribe = True
+        self._helm.telemetry.event("turn.fell_back", turn=turn.id, agent=turn.agent, fallback=other, error=str(error))
+        return True
 
     async def _look(self, error: AgentError) -> bool:
         """Look for a message whose answer was lost. True: ask again. Else it was found, or the turn has ended."""
@@ -472,18 +523,20 @@ class Pursuit:
         *,
         submission: SubmissionState | None = None,
         asked: bool | None = None,
+        agent: str = "",
         records: tuple[InboxRecord, ...] = (),
         pieces: tuple[Piece, ...] = (),
         end: TurnEnd | None = None,
     ) -> None:
         async with self._lock:
-            await self._store(submission=submission, asked=asked, records=records, pieces=pieces, end=end)
+            await self._store(submission=submission, asked=asked, agent=agent, records=records, pieces=pieces, end=end)
 
     async def _store(
         self,
         *,
         submission: SubmissionState | None = None,
         asked: bool | None = None,
+        agent: str = "",
         records: tuple[InboxRecord, ...] = (),
         task: RemoteTask | None = None,
         pieces: tuple[Piece, ...] = (),
@@ -501,6 +554,7 @@ class Pursuit:
                 turn=turn,
                 submission=submission if submission is not turn.submission else None,
                 asked=asked,
+                agent=agent,
                 task=task,
                 records=records,
                 context_id=context if context != turn.context_id else None,

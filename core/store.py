@@ -120,7 +120,7 @@ class Turn:
     context_id: str | None  # the session's remote context, None before the first answer or after /new
     task_id: str | None = None  # the interrupted task this turn continues
     submission: SubmissionState = SubmissionState.INTENDED
-    asked: bool = True  # False: the last try certainly left nothing at the agent, another is due
+    asked: bool = True  # False: certainly nothing of it is at the agent, another try is due
     task: RemoteTask | None = None  # its task, as far as known: after a restart, or the one this turn continues
     cancel_wanted: bool = False
     waiting: bool = False  # past the foreground's patience: its thread is waiting on the remote task
@@ -160,6 +160,7 @@ class Observation:
     turn: Turn  # its revision is the one this was decided on; a store with another one refuses
     submission: SubmissionState | None = None  # None: unchanged
     asked: bool | None = None  # None: unchanged
+    agent: str = ""  # whom the turn and its thread ask from now on, in that agent's own context; "": unchanged
     task: RemoteTask | None = None
     records: tuple[InboxRecord, ...] = ()
     context_id: str | None = None  # the remote context to go on with
@@ -346,6 +347,10 @@ class DeskRecords(Protocol):
 
         Its `queued` are that turn's messages; what is queued behind them was counted when it came in.
         """
+        ...
+
+    async def choose(self, conversation: str, agent: str) -> None:
+        """/agents: who answers the conversation's next messages, as far as its routes allow; "" leaves it to them."""
         ...
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from config.loading import load
 from config.problems import ConfigurationProblems
 from config.secrets import shown
-from config.settings import Settings
+from config.settings import AccountSettings, Settings
 from core.crashpoint import POINTS
 from gateway.catalogue import kinds
 from gateway.cli_client import CommandFailed, GatewayClient, base_of
@@ -108,10 +108,16 @@ def _in_words(settings: Settings) -> list[tuple[str, str]]:
     ]
     lines += [("agent", f"{entry.name} ({entry.kind})") for entry in settings.agents.values()]
     lines += [
-        ("account", f"{entry.name} ({entry.kind}), answered by {entry.account.agent}")
+        ("account", f"{entry.name} ({entry.kind}), answered by {_answering(entry.account)}")
         for entry in settings.plugins.values()
     ]
     return lines + [("warning", warning) for warning in settings.warnings]
+
+
+def _answering(account: AccountSettings) -> str:
+    """The account's agent, and those that its routes name."""
+    others = dict.fromkeys(route.agent for route in account.routes if route.agent != account.agent)
+    return f"{account.agent}, by routes {', '.join(others)}" if others else account.agent
 
 
 def _as_json(settings: Settings) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The line, whole, with a channel and agents in memory: what the journeys walk through."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -19,13 +19,23 @@ from core.patience import Patience
 from core.plugin import Admission
 from core.preview import Previews
 from core.pursuit import Delegate
+from core.routes import Routes
 from core.session import Bounds, Lanes
 from core.store import Store
 from core.tracker import TaskTracker
 from tests.doubles.agent import FakeAgent
 from tests.doubles.plugin import FakePlugin
 
-SOON = Patience(quiet=0.02, poll_first=0.005, poll_most=0.02, retry_first=0.005, retry_most=0.02, confirm=0.2, look=0.2)
+SOON = Patience(
+    quiet=0.02,
+    poll_first=0.005,
+    poll_most=0.02,
+    retry_first=0.005,
+    retry_most=0.02,
+    fallback=0.02,
+    confirm=0.2,
+    look=0.2,
+)
 
 
 @dataclass
@@ -42,7 +52,7 @@ class Events:
 
 
 class World:
-    """One account "desk", one agent "agent", one store; everything a journey touches."""
+    """One account "desk", one agent "agent" (and `others`), one store; everything a journey touches."""
 
     def __init__(
         self,
@@ -58,6 +68,8 @@ class World:
         collect: float = 0.0,
         access: Access | None = None,
         limits: Limits | None = None,
+        routes: Routes | None = None,
+        others: Sequence[FakeAgent] = (),
     ) -> None:
         self.store, self.agent, self.plugin, self.events = store, agent, plugin, Events()
         clock, plugins = SystemClock(), {"desk": plugin}
@@ -70,16 +82,38 @@ class World:
             lambda turn: self.previews.end(turn),
         )
         self.previews = Previews(plugins, store, tasks, self.outbox.is_throttled, self.events)
-        delegates = {agent.name: Delegate(agent, resubmits)}
+        delegates = {one.name: Delegate(one, resubmits) for one in (agent, *others)}
         self.tracker = TaskTracker(
-            store, delegates, plugins, self.previews, self.outbox.wake, tasks, clock, self.events, patience
+            store,
+            delegates,
+            plugins,
+            self.previews,
+            self.outbox.wake,
+            tasks,
+            clock,
+            self.events,
+            patience,
+            lambda _account: self.routes.fallbacks,
         )
-        self.desk = Desk(store, store, store, self.tracker, self.outbox, lambda: self.lanes, clock)
+        self.desk = Desk(
+            store,
+            store,
+            store,
+            store,
+            self.tracker,
+            self.outbox,
+            lambda: self.lanes,
+            lambda _account: self.routes,
+            clock,
+        )
         self.lanes = Lanes(
             store, lambda: bounds or Bounds(), tasks, clock, self.events, self.tracker.work, self.desk.answer
         )
-        account = Account(Source("fake", "desk"), agent.name, access or Access("open", "all"), collect=collect)
-        self.intake = SourceIntake(lambda: account, store, self.lanes, clock, self.events)
+        self.routes = routes or Routes(agent.name)
+        source, allowed = Source("fake", "desk"), access or Access("open", "all")
+        self.intake = SourceIntake(
+            lambda: Account(source, self.routes, allowed, collect=collect), store, self.lanes, clock, self.events
+        )
         self._numbers = count(1)
 
     async def says(self, text: str, sender: str = "ann", **fields: object) -> Admission:

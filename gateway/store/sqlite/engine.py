@@ -203,6 +203,9 @@ class SqliteStore:
     async def unknown_submission(self, conversation: str, now: Instant) -> Ready | None:  # noqa: ARG002
         return await self._run(lambda tx: desk.unknown_submission(tx, conversation))
 
+    async def choose(self, conversation: str, agent: str) -> None:
+        await self._run(lambda tx: desk.choose(tx, conversation, agent))
+
     # ------------------------------------------------------------------ leases and plugin state
 
     async def acquire(self, name: str, holder: str, ttl: float) -> int | None:
