@@ -5,7 +5,8 @@ whose answer was lost is looked for first. Follow: read the stream; when it is c
 subscribe, then get, then poll with back-off, until the task rests. Take: every event, by whichever road, goes through
 one Assembly under one lock and is committed with everything it implies. A bare terminal event is confirmed by GetTask
 before its artifacts count. A cancel that comes before the task's id is known is remembered; a task that does not
-confirm it is let go of, and what it still says is recorded and not shown.
+confirm it is let go of, and what it still says is recorded and not shown. What the person saw of the answer before the
+cancel stays.
 """
 
 import asyncio
@@ -33,6 +34,7 @@ from core.errors import (
     Unreachable,
 )
 from core.notices import notice
+from core.parts import Text
 from core.patience import Patience
 from core.preview import Preview
 from core.reading import Reading
@@ -401,7 +403,7 @@ class Pursuit:
         elif change is Change.APPLIED and isinstance(event, ArtifactUpdate) and not is_first:
             await self._progress(event, records)
         elif change is Change.APPLIED or is_first:
-            self._preview.update(self._assembly.words())
+            self._show_words()
             task = self._task() if change is Change.APPLIED else None
             await self._store(submission=SubmissionState.SUBMITTED, records=records, task=task)
 
@@ -411,10 +413,14 @@ class Pursuit:
 
     async def _progress(self, event: ArtifactUpdate, records: tuple[InboxRecord, ...]) -> None:
         """A chunk is a preview; a sealed artifact is a record; in a waiting thread a named one is delivered at once."""
-        self._preview.update(self._assembly.words())
+        self._show_words()
         if event.last:
             pieces = self._early_pieces() if self.turn.waiting else ()
             await self._store(records=records, task=self._task(), pieces=pieces)
+
+    def _show_words(self) -> None:
+        if not self._cancel_wanted:
+            self._preview.update(self._assembly.words())
 
     def _early_pieces(self) -> tuple[Piece, ...]:
         if self._cancel_wanted:
@@ -426,7 +432,7 @@ class Pursuit:
         turn, assembly = self.turn, self._assembly
         if self._cancel_wanted and assembly.is_over:
             name = "cancelled" if assembly.state is TaskState.CANCELED else "cancelled_late"
-            answer = Answer((notice(name, turn.language),), TurnEnd(TurnState.CANCELLED, reason="cancelled"))
+            answer = Answer(self._cancelled(name), TurnEnd(TurnState.CANCELLED, reason="cancelled"))
         else:
             answer = answer_of(assembly, turn.id, turn.language, unconfirmed=unconfirmed)
         task = self._task(unconfirmed=unconfirmed) if assembly.task_id else None
@@ -463,12 +469,12 @@ class Pursuit:
         async with self._lock:
             if self._assembly.is_over or self._disposition is Disposition.LOST_AT_REMOTE:
                 return
-            self._disposition = Disposition.LOST_AT_REMOTE
+            self._disposition, name = Disposition.LOST_AT_REMOTE, self._lost_notice()
             self._helm.telemetry.event("task.lost", turn=self.turn.id, agent=self.turn.agent, error=str(error))
             await self._store(
                 records=(record_of_error(error),),
                 task=self._task(),
-                pieces=(notice(self._lost_notice(), self.turn.language),),
+                pieces=self._cancelled(name) if self._cancel_wanted else (notice(name, self.turn.language),),
                 end=TurnEnd(TurnState.INTERRUPTED, reason=str(error)),
             )
 
@@ -481,11 +487,17 @@ class Pursuit:
         async with self._lock:
             await self._store(
                 task=self._task() if self._submitted and self._assembly.task_id else None,
-                pieces=(notice(name, self.turn.language),),
+                pieces=self._cancelled(name),
                 end=TurnEnd(TurnState.CANCELLED, reason=name),
             )
 
     # ------------------------------------------------------------------ cancel
+
+    def _cancelled(self, name: str) -> tuple[Piece, ...]:
+        """What was seen before the cancel, so that it does not go with its preview, and the notice that ends it."""
+        words = self._preview.words
+        seen = (Piece(f"message:seen:{self.turn.id}", (Text(words),)),) if words else ()
+        return (*seen, notice(name, self.turn.language))
 
     def _remember_cancel(self) -> None:
         is_there = self._submitted and self._assembly.task_id and not self._assembly.is_over
