@@ -157,6 +157,10 @@ class PluginState(Protocol):
         """Replace the value that has this version (0: none yet); False when another one was faster."""
         ...
 
+    async def forget(self, account: str, name: str, *, version: int) -> bool:
+        """Remove the value that has this version, as if it had never been written; False when it has another."""
+        ...
+
 
 class Leases(Protocol):
     """Who may do what only one may do, with fencing."""

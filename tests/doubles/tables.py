@@ -101,6 +101,12 @@ class Tables:
         self._state[account, name] = (value, version + 1)
         return True
 
+    async def forget(self, account: str, name: str, *, version: int) -> bool:
+        if self._state.get((account, name), ("", 0))[1] != version or not version:
+            return False
+        del self._state[account, name]
+        return True
+
     async def acquire(self, name: str, holder: str, ttl: float) -> int | None:
         present, fence, until = self._leases.get(name, ("", 0, 0.0))
         if present not in ("", holder) and until > self._clock.now():

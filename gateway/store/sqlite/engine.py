@@ -50,6 +50,7 @@ class SqliteStore:
         self._writer: Writer | None = None
         self._trouble = STANDING_BY
         self._reader = Reader(path)
+        self._key_round = retention.KeyRound()
 
     async def __aenter__(self) -> Self:
         """Prepare the folder; refuses a file that newer code has written, also when another process holds it."""
@@ -221,6 +222,9 @@ class SqliteStore:
     async def write(self, account: str, name: str, value: str, *, version: int) -> bool:
         return await self._run(lambda tx: state.write(tx, account, name, value, version))
 
+    async def forget(self, account: str, name: str, *, version: int) -> bool:
+        return await self._run(lambda tx: state.forget(tx, account, name, version))
+
     # ------------------------------------------------------------------ reading
 
     async def rows(self, sql: str, values: Mapping[str, object] | None = None) -> Sequence[Row]:
@@ -236,7 +240,7 @@ class SqliteStore:
 
     async def prune(self, now: Instant) -> int:
         """Remove what is past its time, in small steps between other operations; how many rows went."""
-        removed, sweep = 0, retention.Sweep(self._policy, now)
+        removed, sweep = 0, retention.Sweep(self._policy, now, self._key_round)
         while not sweep.is_done:
             removed += await self._run(sweep.step)
         return removed

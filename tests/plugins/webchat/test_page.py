@@ -268,7 +268,9 @@ async def test_unfinished_words_are_shown_as_their_answer_will_be(page: Page, te
         await opened(page, here)
         chat = await said(page, here, "format")
         await here.preview(chat, text)
-        await page.holds("return document.querySelector('.preview .bubble p, .preview .bubble ul, .preview .bubble pre')")
+        await page.holds(
+            "return document.querySelector('.preview .bubble p, .preview .bubble ul, .preview .bubble pre')"
+        )
         assert await page.js("return document.querySelector('.preview .bubble').innerHTML") == html
         assert await page.complaints() == []
 
