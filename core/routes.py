@@ -6,15 +6,16 @@ types it names an agent.
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from core.envelope import Inbound
 from core.identity import language_of
+from core.values import value
 
 AUTO = frozenset({"auto", "自动"})  # what a person writes to leave the choice to the table again
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Route:
     """Every condition that is given must hold; "" asks nothing."""
 
@@ -32,13 +33,13 @@ class Route:
         return self.command in ("", command) and (not self.language or _is_in(self.language, language))
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Picked:
     agent: str
     is_called: bool = False  # by a command of its route
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Routes:
     default: str  # the agent of what no route takes
     table: tuple[Route, ...] = ()

@@ -353,7 +353,7 @@ class MemoryStore(DeliveryTables):
         is_at_work, is_asking = held is not None and held.state in AT_WORK, lane.state == "waiting" and bool(lane.asks)
         turn = held.turn if held and (is_at_work or is_asking or not lane.queue) else None
         question = turn.envelopes[0] if turn else lane.queue[0]
-        task = turn.task if turn else None
+        task = self._tasks.get((turn.agent, turn.task.task_id)) if turn and turn.task else None  # as it is known now
         return Work(
             thread=lane.id,
             state=lane.state,
