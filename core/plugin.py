@@ -68,7 +68,6 @@ class Capabilities:
     """What a channel can do; the host asks this, never who the plugin is."""
 
     replaces: bool = False  # an Op.REPLACE delivery changes what was shown; else it is shown anew, marked as an update
-    withdraws: bool = False
     previews: bool = False  # shows text that is still being made
     preview_interval: float = 1.0  # seconds between two previews of one chat
     activity_interval: float | None = None  # seconds after which a "typing" sign fades; None: the channel has none

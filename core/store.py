@@ -270,7 +270,6 @@ class Settlement:
     due: Instant | None = None
     repeat: bool = False  # QUEUED again although it may have been shown: the next attempt is marked as a repeat
     blocked: bool = False  # the address is dead: bury everything queued for it with the same reason
-    bury_rest: bool = False  # the later parts of the same piece can no longer make sense: bury them too
     moved_to: str = ""  # the chat's new id: the conversation and everything queued follows
 
 
@@ -303,10 +302,6 @@ class Deliveries(Protocol):
 
     async def again(self, conversation: str, now: Instant) -> int:
         """/again: queue the conversation's newest unknown deliveries once more, marked as repeats; how many."""
-        ...
-
-    async def post(self, conversation: str, turn: str, piece: RenderedPiece, now: Instant) -> bool:
-        """Queue a piece of an ended or running turn (a late notice); False when that key was already posted."""
         ...
 
 

@@ -215,7 +215,6 @@ class TwoStores(RuleBasedStateMachine):
                 due=self.clock.now() + later % 3 if outcome is DeliveryState.QUEUED else None,
                 repeat=rest and outcome is DeliveryState.QUEUED,
                 blocked=blocked and outcome is DeliveryState.DEAD,
-                bury_rest=rest and outcome is DeliveryState.REJECTED,
             )
             for delivery in pair
         )

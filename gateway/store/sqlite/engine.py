@@ -185,9 +185,6 @@ class SqliteStore:
     async def again(self, conversation: str, now: Instant) -> int:
         return await self._run(lambda tx: deliveries.again(tx, conversation, self._policy, now))
 
-    async def post(self, conversation: str, turn: str, piece: RenderedPiece, now: Instant) -> bool:
-        return await self._run(lambda tx: deliveries.post(tx, conversation, turn, piece, self._policy, now))
-
     async def retry(self, delivery: str, now: Instant) -> str | None:
         """Queue an unknown, dead or rejected delivery once more; the conversation to wake, None when it is neither."""
         return await self._run(lambda tx: deliveries.retry(tx, delivery, self._policy, now))
