@@ -1,7 +1,7 @@
 """Stopping one task: a cancel that comes before the task's id is known is remembered and sent when it is.
 
 A task that does not confirm it is let go of (detached), which the person is told; what it still says is recorded and
-not shown.
+not shown. What the person saw of the answer before the cancel stays.
 """
 
 import random
@@ -9,7 +9,6 @@ import random
 from core.agent import Road
 from core.errors import AgentError, CancelRefused, TaskEnded, TaskUnknown
 from core.following import Following
-from core.notices import notice
 from core.progress import Progress
 from core.store import Disposition, TurnEnd, TurnState
 
@@ -35,7 +34,7 @@ class Cancelling:
         async with progress.lock:
             await progress.store(
                 task=progress.task() if progress.has_task else None,
-                pieces=(notice(name, progress.turn.language),),
+                pieces=progress.cancelled(name),
                 end=TurnEnd(TurnState.CANCELLED, reason=name),
             )
 

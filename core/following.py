@@ -59,6 +59,10 @@ class Following:
         told = notice("silent", language, minutes=minutes, task=task.task_id)
         await progress.commit(pieces=(told,))
 
+    def begin_anew(self) -> None:
+        """Another agent is asked, which may let itself be subscribed to."""
+        self._can_subscribe = True
+
     async def record_the_rest(self) -> None:
         """Of a task that was let go of: what becomes of it is recorded, for a while."""
         until = self._helm.clock.monotonic() + self._patience.detached
@@ -167,12 +171,12 @@ class Following:
         async with progress.lock:
             if progress.assembly.is_over or progress.disposition is Disposition.LOST_AT_REMOTE:
                 return
-            progress.disposition = Disposition.LOST_AT_REMOTE
+            progress.disposition, name = Disposition.LOST_AT_REMOTE, self._lost_notice()
             progress.telemetry.event("task.lost", error=str(error))
             await progress.store(
                 records=(record_of_error(error),),
                 task=progress.task(),
-                pieces=(notice(self._lost_notice(), progress.turn.language),),
+                pieces=progress.cancelled(name) if progress.cancel_wanted else (notice(name, progress.turn.language),),
                 end=TurnEnd(TurnState.INTERRUPTED, reason=str(error)),
             )
 

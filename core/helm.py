@@ -33,6 +33,10 @@ class Helm(Protocol):
         """The turn's agent as it is configured now; None when it is not any more."""
         ...
 
+    def fallback(self, turn: Turn) -> str:
+        """The agent that is asked instead while the turn's is down; "" for none."""
+        ...
+
     async def commit(self, observation: Observation) -> Turn: ...
 
     async def note(self, observation: Observation) -> None:

@@ -15,6 +15,9 @@ class Patience:
     pushed_least: float = 60.0  # between two questions about a task that its agent is pushing: a push may get lost
     retry_first: float = 0.5  # before a message that was certainly not taken is sent again
     retry_most: float = 30.0
+    fallback: float = (
+        5.0  # of taking nothing, after which an agent is down and its fallback is asked: a restart is shorter
+    )
     give_up: float = 900.0  # after which a message no agent took is given up, and the person told
     paused: float = 86_400.0  # the same of a message to an agent whose operator has to agree to its card first
     tell_unreachable: float = 20.0  # after which the person hears that the agent cannot be reached

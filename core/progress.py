@@ -16,6 +16,7 @@ from core.crashpoint import crashpoint
 from core.delivery import Piece
 from core.helm import Delegate, Helm
 from core.notices import notice
+from core.parts import Text
 from core.preview import Preview
 from core.push import PushTarget
 from core.record import kind_of, record_of
@@ -37,7 +38,7 @@ class Progress:
 
     def __init__(self, turn: Turn, delegate: Delegate, helm: Helm, preview: Preview) -> None:
         self.turn, self.helm = turn, helm
-        self.telemetry = _OfTurn(helm.telemetry, turn)
+        self.telemetry = _OfTurn(helm.telemetry, lambda: self.turn)
         self._known, self._preview = delegate, preview
         self.on_taken: Callable[[], None] = lambda: None
         self.target: PushTarget | None = None  # where its agent may push
@@ -146,7 +147,7 @@ class Progress:
         elif change is Change.APPLIED and isinstance(event, ArtifactUpdate) and not is_first:
             await self._progress(event, records)
         elif change is Change.APPLIED or is_first:
-            self._preview.update(self.assembly.words())
+            self._show_words()
             task = self.task() if change is Change.APPLIED else None
             await self.store(submission=SubmissionState.SUBMITTED, records=records, task=task)
 
@@ -156,10 +157,20 @@ class Progress:
 
     async def _progress(self, event: ArtifactUpdate, records: tuple[InboxRecord, ...]) -> None:
         """A chunk is a preview; a sealed artifact is a record; in a waiting thread a named one is delivered at once."""
-        self._preview.update(self.assembly.words())
+        self._show_words()
         if event.last:
             pieces = self._early_pieces() if self.turn.waiting else ()
             await self.store(records=records, task=self.task(), pieces=pieces)
+
+    def _show_words(self) -> None:
+        if not self.cancel_wanted:
+            self._preview.update(self.assembly.words())
+
+    def cancelled(self, name: str) -> tuple[Piece, ...]:
+        """What was seen before the cancel, so that it does not go with its preview, and the notice that ends it."""
+        words = self._preview.words
+        seen = (Piece(f"message:seen:{self.turn.id}", (Text(words),)),) if words else ()
+        return (*seen, notice(name, self.turn.language))
 
     def _early_pieces(self) -> tuple[Piece, ...]:
         if self.cancel_wanted:
@@ -171,7 +182,7 @@ class Progress:
         turn, assembly = self.turn, self.assembly
         if self.cancel_wanted and assembly.is_over:
             name = "cancelled" if assembly.state is TaskState.CANCELED else "cancelled_late"
-            answer = Answer((notice(name, turn.language),), TurnEnd(TurnState.CANCELLED, reason="cancelled"))
+            answer = Answer(self.cancelled(name), TurnEnd(TurnState.CANCELLED, reason="cancelled"))
         else:
             answer = answer_of(assembly, turn.id, turn.language, unconfirmed=unconfirmed)
         task = self.task(unconfirmed=unconfirmed) if assembly.task_id else None
@@ -197,18 +208,20 @@ class Progress:
         *,
         submission: SubmissionState | None = None,
         asked: bool | None = None,
+        agent: str = "",
         records: tuple[InboxRecord, ...] = (),
         pieces: tuple[Piece, ...] = (),
         end: TurnEnd | None = None,
     ) -> None:
         async with self.lock:
-            await self.store(submission=submission, asked=asked, records=records, pieces=pieces, end=end)
+            await self.store(submission=submission, asked=asked, agent=agent, records=records, pieces=pieces, end=end)
 
     async def store(
         self,
         *,
         submission: SubmissionState | None = None,
         asked: bool | None = None,
+        agent: str = "",
         records: tuple[InboxRecord, ...] = (),
         task: RemoteTask | None = None,
         pieces: tuple[Piece, ...] = (),
@@ -226,6 +239,7 @@ class Progress:
                 turn=turn,
                 submission=submission if submission is not turn.submission else None,
                 asked=asked,
+                agent=agent,
                 task=task,
                 records=records,
                 context_id=context if context != turn.context_id else None,
@@ -264,8 +278,9 @@ class Progress:
 class _OfTurn:
     """Telemetry that says which turn and which agent an event is of."""
 
-    def __init__(self, telemetry: Telemetry, turn: Turn) -> None:
-        self._telemetry, self._turn, self._agent = telemetry, turn.id, turn.agent
+    def __init__(self, telemetry: Telemetry, turn: Callable[[], Turn]) -> None:
+        self._telemetry, self._turn = telemetry, turn
 
     def event(self, name: str, /, **fields: object) -> None:
-        self._telemetry.event(name, turn=self._turn, agent=self._agent, **fields)
+        turn = self._turn()
+        self._telemetry.event(name, turn=turn.id, agent=turn.agent, **fields)

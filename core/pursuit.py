@@ -54,6 +54,7 @@ class Pursuit:
             foreground, lambda: self._helm.spawn(self._go_waiting, f"waiting {self.turn.id}")
         )
         try:
+            self._submitting.is_clear = self.turn.revision == 0 if after is None else not self.turn.asked
             if after:
                 await progress.pause(after)
             await self._begin(is_new=after is None)

@@ -6,7 +6,7 @@ The messageId never changes over the tries.
 """
 
 import random
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from core.agent import Ask, Road, TaskEvent
 from core.assembly import Assembly
@@ -30,18 +30,29 @@ from core.record import record_of_error
 from core.store import SubmissionState, TurnEnd, TurnState
 
 
+@dataclass(slots=True)
+class _Tries:
+    """Tries in a row of which an agent certainly took nothing."""
+
+    since: float  # monotonic
+    count: int = 0
+    is_told: bool = False
+
+
 class Submitting:
     def __init__(self, progress: Progress, following: Following, cancelling: Cancelling, pushing: Pushing) -> None:
         self._progress, self._following, self._cancelling = progress, following, cancelling
         self._pushing = pushing
         self._helm, self._patience = progress.helm, progress.helm.patience
+        self.is_clear = False  # certainly no try has left anything at an agent so far
+        self._has_fallen_back = False
 
     async def submit(self, *, maybe_there: bool) -> None:
         """Until it was taken, or the turn has ended. `maybe_there`: an earlier try may have reached the agent."""
         progress, ask = self._progress, self._first_ask()
         if push := await self._pushing.with_send():
             ask = replace(ask, push=push)
-        attempt, first, told = 0, self._helm.clock.monotonic(), False
+        tries = self._tries()
         while not progress.has_ended:
             if progress.cancel_wanted and not maybe_there:
                 return await self._cancelling.end("cancelled")
@@ -54,27 +65,32 @@ class Submitting:
                     return None
                 raise OutcomeUnknown("the agent ended its answer before saying anything")
             except NotAccepted as error:
-                maybe_there, attempt = False, attempt + 1
-                waited, is_paused = self._helm.clock.monotonic() - first, isinstance(error, AgentPaused)
-                if waited > (self._patience.paused if is_paused else self._patience.give_up):
-                    return await self._fail(error, "agent_given_up")
-                tell = not told and (is_paused or waited > self._patience.tell_unreachable)
-                await self._not_taken(error, tell=tell)
-                told = told or tell
-                await progress.pause(self._patience.retry(attempt, random.random(), error.retry_after))
+                maybe_there, tries = False, await self._bear(error, tries)
+                ask = self._anew(ask)
             except (TaskEnded, TaskUnknown) as error:
                 if ask.task_id is None:
                     return await self._fail(error, "declined")
                 # A finished task is never continued: a new one, in the same context.
                 ask, maybe_there, progress.assembly = replace(ask, task_id=None, binding=""), False, Assembly()
             except NotAuthorised as error:
-                return await self._fail(error, "not_authorised")
+                if not await self._fell_back(error):
+                    return await self._fail(error, "not_authorised")
+                maybe_there, tries, ask = False, self._tries(), self._anew(ask)
             except Declined as error:
                 return await self._fail(error, "declined")
             except (OutcomeUnknown, Unreachable) as error:
+                self.is_clear = False
                 if progress.is_submitted or not await self.look(error):
                     return None  # taken, and cut: follow; or nobody can tell, and the turn has ended
         return None
+
+    def _tries(self) -> _Tries:
+        return _Tries(self._helm.clock.monotonic())
+
+    def _anew(self, ask: Ask) -> Ask:
+        """In the context of whoever is asked now; another agent is not told where the first one may push."""
+        turn = self._progress.turn
+        return replace(ask, context_id=turn.context_id, push=None if self._has_fallen_back else ask.push)
 
     def _first_ask(self) -> Ask:
         turn = self._progress.turn
@@ -82,13 +98,51 @@ class Submitting:
         binding = turn.task.binding if turn.task_id and turn.task else ""
         return Ask(turn.message_id, parts, turn.context_id, turn.task_id, binding=binding)
 
+    async def _bear(self, error: NotAccepted, tries: _Tries) -> _Tries:
+        """After a try of which nothing was taken: give up, ask another agent, or pause; what the next one counts on."""
+        tries.count += 1
+        waited, is_paused = self._helm.clock.monotonic() - tries.since, isinstance(error, AgentPaused)
+        if waited > (self._patience.paused if is_paused else self._patience.give_up):
+            await self._fail(error, "agent_given_up")
+            return tries
+        pause = self._patience.retry(tries.count, random.random(), error.retry_after)
+        if (is_paused or waited + pause > self._patience.fallback) and await self._fell_back(error):
+            return self._tries()
+        tell = not tries.is_told and (is_paused or waited > self._patience.tell_unreachable)
+        await self._not_taken(error, tell=tell)
+        tries.is_told = tries.is_told or tell
+        await self._progress.pause(pause)
+        return tries
+
     async def _not_taken(self, error: NotAccepted, *, tell: bool) -> None:
         progress, is_paused = self._progress, isinstance(error, AgentPaused)
         name = "agent_paused" if is_paused else "agent_unreachable"
         pieces = (notice(name, progress.turn.language),) if tell else ()
         records = () if is_paused and not tell else (record_of_error(error),)  # a pause may last a day
-        await progress.commit(asked=False, records=records, pieces=pieces)
+        await progress.commit(asked=not self.is_clear, records=records, pieces=pieces)
         progress.telemetry.event("submission.not_accepted", error=str(error))
+
+    async def _fell_back(self, error: AgentError) -> bool:
+        """Whether another agent is asked from here on, since this one is down.
+
+        Only what certainly left nothing at an agent may go to another one, and an answer to a question belongs to
+        whoever asked it.
+        """
+        progress = self._progress
+        turn, other = progress.turn, self._helm.fallback(progress.turn)
+        is_free = self.is_clear and turn.task_id is None and not progress.cancel_wanted
+        if not other or not is_free or self._has_fallen_back:
+            return False
+        self._has_fallen_back = True
+        await progress.commit(
+            agent=other,
+            asked=False,
+            records=(record_of_error(error),),
+            pieces=(notice("fell_back", turn.language, agent=turn.agent, other=other),),
+        )
+        self._following.begin_anew()
+        self._helm.telemetry.event("turn.fell_back", turn=turn.id, agent=turn.agent, fallback=other, error=str(error))
+        return True
 
     async def _fail(self, error: AgentError, name: str) -> None:
         self._progress.telemetry.event("submission.refused", level="warning", outcome=name, error=str(error))

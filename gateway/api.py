@@ -16,9 +16,10 @@ from core.doors.ingress import Ingress, Refusal
 from core.errors import StoreUnavailable
 from core.telemetry import Telemetry
 from gateway.api_acting import BODY, Actions, Item, NotPossible, Read, UnknownId, found, unknown
-from gateway.api_schemas import CURSOR, IDS, LIMIT, SCHEMAS, STATE
+from gateway.api_schemas import CURSOR, IDS, LIMIT, SCHEMAS, state_of
 from gateway.health import Operator, json_response
 from gateway.openapi import Endpoint, document
+from gateway.states import DELIVERY_STATES, SESSION_STATES, TASK_STATES
 
 __all__ = ("ControlApi", "Item", "NotPossible", "Operations", "Page", "Records", "UnknownId")
 
@@ -26,6 +27,7 @@ PREFIX = "/api/v1"
 PAGE, LARGEST_PAGE = 50, 200  # items of a list
 BODY_LIMIT = 65_536  # bytes; a word of LONGEST_TEXT characters, however it is escaped
 EMPTY_BODY_LIMIT = 1024  # bytes; most actions take no arguments, but clients may send an empty object
+NO_ARGUMENTS = re.compile(rb"\s*(\{\s*\})?\s*")
 CURSOR_LIMIT = 512  # characters
 _ID = "[A-Za-z0-9_.-]{1,128}"
 
@@ -112,10 +114,10 @@ class ControlApi:
             Endpoint(
                 "GET", "/summary", "Counts by state, and what nobody can know", self._summary, "Summary", query=(IDS,)
             ),
-            _list("/sessions", "Sessions, newest first", records.sessions, "Session"),
+            _list("/sessions", "Sessions, newest first", records.sessions, "Session", SESSION_STATES),
             _show("/sessions/{ref}", "One session with its timeline", records.session, "Session"),
             _show("/envelopes/{id}", "The facts of one admitted message", records.envelope, "Envelope"),
-            _list("/tasks", "Remote tasks, newest first", records.tasks, "Task"),
+            _list("/tasks", "Remote tasks, newest first", records.tasks, "Task", TASK_STATES),
             _show("/tasks/{id}", "One task with what its agent said", records.task, "Task"),
             actions.act(
                 "/tasks/{id}", "cancel", "Ask the agent to stop a task", operations.cancel_task, records.task, "Task"
@@ -132,7 +134,7 @@ class ControlApi:
                 "Task",
                 takes="Words",
             ),
-            _list("/deliveries", "Deliveries, newest first", records.deliveries, "Delivery"),
+            _list("/deliveries", "Deliveries, newest first", records.deliveries, "Delivery", DELIVERY_STATES),
             _show("/deliveries/{id}", "One delivery with its attempts", records.delivery, "Delivery"),
             actions.act(
                 "/deliveries/{id}",
@@ -177,7 +179,7 @@ class ControlApi:
 
         async def handle(request: web.Request, body: bytes) -> web.Response:
             request[BODY] = body
-            _refuse_unknown_parameters(request, endpoint)
+            _refuse_what_is_not_read(request, body, endpoint)
             try:
                 return json_response(await endpoint.answer(request))
             except StoreUnavailable as error:
@@ -217,18 +219,19 @@ class _ListOf(Protocol):
     def __call__(self, *, limit: int, cursor: str | None, state: str | None) -> Awaitable[Page]: ...
 
 
-def _list(path: str, summary: str, read: _ListOf, schema: str) -> Endpoint:
+def _list(path: str, summary: str, read: _ListOf, schema: str, states: Sequence[str]) -> Endpoint:
     async def answer(request: web.Request) -> Item:
         cursor = request.query.get("cursor")
         if cursor is not None and len(cursor) > CURSOR_LIMIT:
             raise _bad_cursor()
+        state = _state(request, states)
         try:
-            page = await read(limit=_limit(request), cursor=cursor, state=request.query.get("state"))
+            page = await read(limit=_limit(request), cursor=cursor, state=state)
         except ValueError as error:
             raise _bad_cursor() from error
         return {"items": page.items, "next": page.next}
 
-    query = (STATE, LIMIT, CURSOR)
+    query = (state_of(states), LIMIT, CURSOR)
     return Endpoint("GET", path, summary, answer, schema, is_list=True, query=query, fails_with=(400,))
 
 
@@ -247,11 +250,23 @@ def _limit(request: web.Request) -> int:
     return min(int(text), LARGEST_PAGE)
 
 
-def _refuse_unknown_parameters(request: web.Request, endpoint: Endpoint) -> None:
+def _state(request: web.Request, states: Sequence[str]) -> str | None:
+    state = request.query.get("state")
+    if state is not None and state not in states:
+        raise Refusal(400, "bad_parameter", detail=f"unknown state {state[:64]!r}; known here: {', '.join(states)}")
+    return state
+
+
+def _refuse_what_is_not_read(request: web.Request, body: bytes, endpoint: Endpoint) -> None:
+    """What would be ignored was meant for something: it is refused by name."""
     known = {parameter.name for parameter in endpoint.query}
     if unknown := sorted(set(request.query) - known):
         takes = ", ".join(sorted(known)) or "no parameters"
         raise Refusal(400, "unknown_parameter", detail=f"unknown parameter {unknown[0][:64]!r}; this takes {takes}")
+    if twice := [name for name in sorted(request.query.keys()) if len(request.query.getall(name)) > 1]:
+        raise Refusal(400, "repeated_parameter", detail=f"{twice[0]} is given more than once")
+    if not endpoint.takes and not NO_ARGUMENTS.fullmatch(body):
+        raise Refusal(400, "unknown_argument", detail="this takes no arguments; leave the body empty")
 
 
 def _bad_cursor() -> Refusal:

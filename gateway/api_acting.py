@@ -39,7 +39,7 @@ class Actions:
             (key,) = request.match_info.values()
             return await self._done(path, verb, key, act(key), read)
 
-        return Endpoint("POST", f"{path}:{verb}", summary, answer, schema, fails_with=(404, 409, 502))
+        return Endpoint("POST", f"{path}:{verb}", summary, answer, schema, fails_with=(400, 404, 409, 502))
 
     def say(self, path: str, verb: str, summary: str, say: Say, read: Read, schema: str, *, takes: str) -> Endpoint:
         """One that takes a word: the only member of its body."""

@@ -21,7 +21,6 @@ class Form(StrEnum):
 Config = Annotated[Path | None, typer.Option("--config", metavar="FILE", help="The gateway's configuration.")]
 Format = Annotated[Form, typer.Option("--format", help="How to answer.")]
 Limit = Annotated[int, typer.Option("--limit", min=1, max=10_000, help="At most so many, newest first.")]
-State = Annotated[str | None, typer.Option("--state", help="Only those in this state.")]
 Id = Annotated[str, typer.Argument(metavar="ID", help="Its id, or a beginning of it that no other shares.")]
 
 Row = dict[str, Any]
@@ -40,7 +39,8 @@ def list_(
     client = GatewayClient.of(config)
     items = list(client.items(f"{API}/{path}", most=limit + 1, state=state))
     short = shorten(str(item[by]) for item in items)
-    Show(form).table(items[:limit], columns(short), none=none, more=len(items) > limit)
+    nothing = none if state is None else f"none is {state}"
+    Show(form).table(items[:limit], columns(short), none=nothing, more=len(items) > limit)
 
 
 def show(path: str, short: str, config: Path | None, form: Form, *, by: str = "id") -> None:

@@ -12,9 +12,10 @@ from core.errors import ConfigurationError
 from gateway import cli_check
 from gateway.cli import FAILED, MISCONFIGURED, OK, complain, run_gateway
 from gateway.cli_agents import agents
-from gateway.cli_asking import Config, Form, Format, Id, Limit, State, act, list_, show
+from gateway.cli_asking import Config, Form, Format, Id, Limit, act, list_, show
 from gateway.cli_client import CommandFailed, tail
 from gateway.cli_show import Column, Show, when
+from gateway.states import DELIVERY_STATES, SESSION_STATES, TASK_STATES
 from gateway.version import VERSION
 
 Short = Callable[[str], str]
@@ -55,6 +56,12 @@ def delivery_columns(short: Short) -> tuple[Column, ...]:
     )
 
 
+SessionState = Annotated[
+    str | None, typer.Option("--state", help=f"Only those that are {' or '.join(SESSION_STATES)}.")
+]
+TaskState = Annotated[str | None, typer.Option("--state", help=f"One of {', '.join(TASK_STATES)}.")]
+DeliveryState = Annotated[str | None, typer.Option("--state", help=f"One of {', '.join(DELIVERY_STATES)}.")]
+
 app = typer.Typer(
     name="frontdesk",
     no_args_is_help=True,
@@ -82,7 +89,8 @@ def command(arguments: Sequence[str]) -> int:
         complain(str(error))
         return MISCONFIGURED
     except CommandFailed as failure:
-        complain(str(failure))
+        for line in str(failure).splitlines():
+            complain(line)
         return failure.code
 
 
@@ -121,7 +129,9 @@ def doctor(
 
 
 @sessions.command(name="list")
-def session_list(config: Config = None, form: Format = Form.HUMAN, limit: Limit = 50, state: State = None) -> None:
+def session_list(
+    config: Config = None, form: Format = Form.HUMAN, limit: Limit = 50, state: SessionState = None
+) -> None:
     """The newest conversations."""
     list_("sessions", "ref", session_columns, "no conversation yet", config, form, limit, state)
 
@@ -136,7 +146,7 @@ def session_show(ref: Id, config: Config = None, form: Format = Form.HUMAN) -> N
 
 
 @tasks.command(name="list")
-def task_list(config: Config = None, form: Format = Form.HUMAN, limit: Limit = 50, state: State = None) -> None:
+def task_list(config: Config = None, form: Format = Form.HUMAN, limit: Limit = 50, state: TaskState = None) -> None:
     """The newest tasks."""
     list_("tasks", "id", task_columns, "no task yet", config, form, limit, state)
 
@@ -174,7 +184,9 @@ def task_reply(
 
 
 @deliveries.command(name="list")
-def delivery_list(config: Config = None, form: Format = Form.HUMAN, limit: Limit = 50, state: State = None) -> None:
+def delivery_list(
+    config: Config = None, form: Format = Form.HUMAN, limit: Limit = 50, state: DeliveryState = None
+) -> None:
     """The newest deliveries; --state unknown shows what nobody can know."""
     list_("deliveries", "id", delivery_columns, "no delivery yet", config, form, limit, state)
 

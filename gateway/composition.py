@@ -5,12 +5,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-from config.settings import AgentEntry, GatewaySettings, LocalAgentSettings, PluginEntry, Settings
+from config.settings import AccountSettings, AgentEntry, GatewaySettings, LocalAgentSettings, PluginEntry, Settings
 from core.access import Access
 from core.agent import Agent
 from core.clock import Clock
 from core.desk import Desk
-from core.doors.ingress import Ingress, Route
+from core.doors.ingress import Ingress
+from core.doors.ingress import Route as HttpRoute
 from core.helm import Delegate
 from core.identity import Source
 from core.intake import Account, SourceIntake
@@ -21,6 +22,7 @@ from core.persistence import patiently
 from core.plugin import AgentPlugin, Host
 from core.preview import Previews
 from core.push import PushBook
+from core.routes import Route, Routes
 from core.session import Bounds, Lanes
 from core.telemetry import Telemetry
 from core.tracker import TaskTracker
@@ -72,9 +74,20 @@ class Line:
             clock,
             telemetry,
             Patience(foreground=settings.gateway.foreground_patience, stale=settings.gateway.task_silence),
+            lambda account: self._accounts[account].routes.fallbacks,
             self.pushes,
         )
-        self.desk = Desk(store, store, store, self.tracker, self.outbox, lambda: self.lanes, clock)
+        self.desk = Desk(
+            store,
+            store,
+            store,
+            store,
+            self.tracker,
+            self.outbox,
+            lambda: self.lanes,
+            lambda account: self._accounts[account].routes,
+            clock,
+        )
         self.lanes = Lanes(
             store,
             lambda: self._bounds,
@@ -135,7 +148,7 @@ class Line:
         found = {name: self.remote(name) for name in self.delegates}
         return {name: agent is None or agent.connection.report().is_ready for name, agent in found.items()}
 
-    def push_routes(self, ingress: Ingress) -> list[Route]:
+    def push_routes(self, ingress: Ingress) -> list[HttpRoute]:
         """What remote agents push to; none where they are never told to."""
         if not self.pushes.is_usable:
             return []
@@ -207,12 +220,20 @@ def account_of(entry: PluginEntry) -> Account:
     )
     return Account(
         source=Source(entry.kind, entry.name),
-        agent=entry.account.agent,
+        routes=routes_of(entry.account),
         access=allowed,
         owner=entry.account.fixed_owner,
         language=entry.account.language,
         collect=entry.account.collect,
     )
+
+
+def routes_of(account: AccountSettings) -> Routes:
+    table = [Route(each.agent, each.chat, each.topic, each.command, each.language) for each in account.routes]
+    fallbacks = {each.agent: each.fallback for each in account.routes if each.fallback}
+    if account.fallback:
+        fallbacks[account.agent] = account.fallback
+    return Routes(account.agent, tuple(table), fallbacks, may_choose=account.choose)
 
 
 def limits_of(settings: object) -> Limits:

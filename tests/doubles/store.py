@@ -118,27 +118,31 @@ class MemoryStore(DeliveryTables):
     def _pick(self, place: ConversationRow, person: Person, item: Candidate, seq: int) -> tuple[ThreadRow | None, str]:
         if item.scope is ContextScope.NOTIFY:
             return None, item.command
+        agent, fallback = item.agents_for(place.chosen)
         if item.command:
-            return self._start(place, item, seq, is_desk=True), item.command
-        active = self._active(place.id)
-        front = self._foreground(place.id)
-        facts = [ThreadFact(thread.id, thread.state, thread is front, thread.asks) for thread in active]
+            return self._start(place, item, seq, agent, is_desk=True), item.command
+        facts = [self._fact(thread) for thread in self._active(place.id)]
         replied = self._thread_of.get((place.id, item.inbound.reply_to), "") if item.inbound.reply_to else ""
-        match pick_thread(person.id, replied, facts):
+        match pick_thread(person.id, replied, facts, agents=(agent, fallback), is_called=item.is_called):
             case Join(id):
                 thread = self._threads[id]
                 if thread.state not in ("queued", "running") and not thread.waits_for_task:
                     thread.state = "queued"
                 return thread, ""
             case AskWhich():
-                return self._start(place, item, seq, is_desk=True), "which"
+                return self._start(place, item, seq, agent, is_desk=True), "which"
             case _:
-                self._leave_foreground(place.id)
-                return self._start(place, item, seq), ""
+                self._leave_foreground(place.id, agent)
+                return self._start(place, item, seq, agent), ""
 
-    def _start(self, place: ConversationRow, item: Candidate, seq: int, *, is_desk: bool = False) -> ThreadRow:
-        place.agent = item.agent
-        thread = ThreadRow(f"{item.envelope_id}-{seq}", place.id, item.agent, seq, is_desk, is_foreground=not is_desk)
+    def _fact(self, thread: ThreadRow) -> ThreadFact:
+        is_foreground = thread is self._foreground(thread.conversation, thread.agent)
+        return ThreadFact(thread.id, thread.state, is_foreground, thread.asks, thread.agent)
+
+    def _start(
+        self, place: ConversationRow, item: Candidate, seq: int, agent: str, *, is_desk: bool = False
+    ) -> ThreadRow:
+        thread = ThreadRow(f"{item.envelope_id}-{seq}", place.id, agent, seq, is_desk, is_foreground=not is_desk)
         self._threads[thread.id] = thread
         return thread
 
@@ -201,6 +205,10 @@ class MemoryStore(DeliveryTables):
             self._tasks[turn.agent, observation.task.task_id] = observation.task
         if observation.context_id not in (None, turn.context_id):
             self._contexts[turn.session, turn.agent, held.generation] = observation.context_id
+        if observation.agent:
+            self._threads[turn.thread].agent = observation.agent
+            context = self._contexts.get((turn.session, observation.agent, held.generation))
+            turn = replace(turn, agent=observation.agent, context_id=context)
         held.turn = replace(
             turn,
             submission=observation.submission or turn.submission,
@@ -237,8 +245,8 @@ class MemoryStore(DeliveryTables):
         lane.state = state_after(end, has_queued=bool(lane.queue))
         lane.waits_for_task = end.state is TurnState.WAITING
         if lane.waits_for_task:
-            if lane is self._foreground(lane.conversation):
-                self._leave_foreground(lane.conversation)
+            if lane is self._foreground(lane.conversation, lane.agent):
+                self._leave_foreground(lane.conversation, lane.agent)
             lane.is_foreground = False
         elif end.waits_for_input:
             lane.task_id = turn.task.task_id if turn.task else ""
@@ -391,7 +399,7 @@ class MemoryStore(DeliveryTables):
         is_at_work, is_asking = held is not None and held.state in AT_WORK, lane.state == "waiting" and bool(lane.asks)
         turn = held.turn if held and (is_at_work or is_asking or not lane.queue) else None
         question = turn.envelopes[0] if turn else lane.queue[0]
-        task = turn.task if turn else None
+        task = self._tasks.get((turn.agent, turn.task.task_id)) if turn and turn.task else None  # as it is known now
         return Work(
             thread=lane.id,
             state=lane.state,
@@ -422,6 +430,10 @@ class MemoryStore(DeliveryTables):
                 lane.resume, lane.state = held.turn.id, "queued"
                 return replace(self._ready(lane), queued=len(held.turn.envelopes))
         return None
+
+    async def choose(self, conversation: str, agent: str) -> None:
+        if place := self._resolve(conversation):
+            place.chosen = agent
 
     # ------------------------------------------------------------------ history
 

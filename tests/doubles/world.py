@@ -1,7 +1,7 @@
 """The line, whole, with a channel and agents in memory: what the journeys walk through."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -20,13 +20,23 @@ from core.patience import Patience
 from core.plugin import Admission
 from core.preview import Previews
 from core.push import PushBook
+from core.routes import Routes
 from core.session import Bounds, Lanes
 from core.store import Store
 from core.tracker import TaskTracker
 from tests.doubles.agent import FakeAgent
 from tests.doubles.plugin import FakePlugin
 
-SOON = Patience(quiet=0.02, poll_first=0.005, poll_most=0.02, retry_first=0.005, retry_most=0.02, confirm=0.2, look=0.2)
+SOON = Patience(
+    quiet=0.02,
+    poll_first=0.005,
+    poll_most=0.02,
+    retry_first=0.005,
+    retry_most=0.02,
+    fallback=0.02,
+    confirm=0.2,
+    look=0.2,
+)
 
 
 @dataclass
@@ -43,7 +53,7 @@ class Events:
 
 
 class World:
-    """One account "desk", one agent "agent", one store; everything a journey touches."""
+    """One account "desk", one agent "agent" (and `others`), one store; everything a journey touches."""
 
     def __init__(
         self,
@@ -60,6 +70,8 @@ class World:
         access: Access | None = None,
         limits: Limits | None = None,
         push_base: str = "",
+        routes: Routes | None = None,
+        others: Sequence[FakeAgent] = (),
     ) -> None:
         self.store, self.agent, self.plugin, self.events = store, agent, plugin, Events()
         clock, plugins = SystemClock(), {"desk": plugin}
@@ -73,7 +85,8 @@ class World:
         )
         self.previews = Previews(plugins, store, tasks, self.outbox.is_throttled, self.events)
         pushes = agent if push_base or getattr(agent, "way", "") else None
-        delegates = {agent.name: Delegate(agent, resubmits, pushes=pushes)}
+        delegates = {one.name: Delegate(one, resubmits) for one in others}
+        delegates[agent.name] = Delegate(agent, resubmits, pushes=pushes)
         self.pushes = PushBook(store, push_base or "https://desk.example" if pushes else "")
         self.tracker = TaskTracker(
             store,
@@ -85,15 +98,29 @@ class World:
             clock,
             self.events,
             patience,
+            lambda _account: self.routes.fallbacks,
             self.pushes,
         )
-        self.desk = Desk(store, store, store, self.tracker, self.outbox, lambda: self.lanes, clock)
+        self.desk = Desk(
+            store,
+            store,
+            store,
+            store,
+            self.tracker,
+            self.outbox,
+            lambda: self.lanes,
+            lambda _account: self.routes,
+            clock,
+        )
         self.lanes = Lanes(
             store, lambda: bounds or Bounds(), tasks, clock, self.events, self.tracker.work, self.desk.answer
         )
         self.tracker.adopt = self.lanes.adopt
-        account = Account(Source("fake", "desk"), agent.name, access or Access("open", "all"), collect=collect)
-        self.intake = SourceIntake(lambda: account, store, self.lanes, clock, self.events)
+        self.routes = routes or Routes(agent.name)
+        source, allowed = Source("fake", "desk"), access or Access("open", "all")
+        self.intake = SourceIntake(
+            lambda: Account(source, self.routes, allowed, collect=collect), store, self.lanes, clock, self.events
+        )
         self._numbers = count(1)
 
     async def says(self, text: str, sender: str = "ann", **fields: object) -> Admission:

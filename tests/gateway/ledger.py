@@ -56,6 +56,7 @@ class Ledger:
         self.sessions_ = [
             {
                 "ref": f"0197c0ffee22{number:020x}",
+                "state": "active" if number == 0 else "idle",
                 "kind": "front_desk",
                 "owner": f"support:{number}",
                 "account": "support",
@@ -69,16 +70,17 @@ class Ledger:
         ]
         self.tasks_ = [task(number) for number in range(450)]
         self.deliveries_ = [delivery(0), delivery(1, state="delivered", reason="")]
+        self.connection: Mapping[str, Any] = {"state": "receiving"}
         self.acts: list[tuple[str, str]] = []
         self.said: list[str] = []
-        self.connection: dict[str, Any] = {
-            "state": "paused",
-            "reason": "its card has changed (interfaces)",
+        self.of_agent: dict[str, Any] = {
+            "state": "ready",
+            "reason": "",
             "binding": "JSONRPC/1.0",
             "url": "https://agents.example/rpc",
             "card": "https://agents.example/.well-known/agent-card.json",
             "fingerprint": "f00d" * 8,
-            "warnings": [f"it is {NASTY}"],
+            "warnings": [],
         }
         self.trouble: FrontdeskError | NotPossible | None = None
 
@@ -87,7 +89,7 @@ class Ledger:
         return self
 
     async def sessions(self, *, limit: int, cursor: str | None, state: str | None) -> Page:
-        return _page(self.sessions_, limit, cursor, None)
+        return _page(self.sessions_, limit, cursor, state)
 
     async def session(self, ref: str) -> Mapping[str, Any] | None:
         return _one(self.sessions_, ref, by="ref")
@@ -119,7 +121,7 @@ class Ledger:
                 "kind": "telegram",
                 "agent": "research",
                 "health": {},
-                "connection": {"state": "conflict"},
+                "connection": self.connection,
                 "settings": settings,
             }
         ]
@@ -129,7 +131,7 @@ class Ledger:
             {
                 "name": "research",
                 "kind": "a2a",
-                "connection": self.connection,
+                "connection": self.of_agent,
                 "settings": {"auth": {"token": {"set": True}}},
             }
         ]
@@ -145,7 +147,7 @@ class Ledger:
 
     async def agree_to_agent(self, name: str, fingerprint: str) -> None:
         self._of_agent(f"agree {fingerprint}", name)
-        self.connection = {**self.connection, "state": "ready"}
+        self.of_agent = {**self.of_agent, "state": "ready"}
 
     def _of_agent(self, verb: str, name: str) -> None:
         self.acts.append((verb, name))

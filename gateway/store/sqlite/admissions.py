@@ -126,7 +126,11 @@ def _admit_message(tx: Tx, source: Source, item: Candidate, policy: Policy, now:
     if place.waits_for_user:
         place.waits_for_user = False
         tx.execute(SQL["queue_waiting_for_user"], (now, now + policy.max_age, place.id))
-    thread, command = _thread(tx, place, person, item, seq)
+    agent, fallback = item.agents_for(place.chosen)
+    if agent != place.agent and not item.is_called:
+        tx.execute(SQL["update_agent"], (agent, place.session))
+        place.agent = agent
+    thread, command = _thread(tx, place, person, item, seq, (agent, fallback))
     is_desk = bool(command) and thread != ""
     raw = keep_raw(tx, source, inbound.external_id, inbound.raw, "admitted", "", item.received)
     tx.late(
@@ -152,7 +156,7 @@ def _admit_message(tx: Tx, source: Source, item: Candidate, policy: Policy, now:
         ),
     )
     if thread:
-        _remember(tx, place, thread, is_desk, _envelope(item, seq, person, command))
+        _remember(tx, Queue(place, agent, is_desk, [_envelope(item, seq, person, command)]), thread)
     return Admitted(item.envelope_id, place.owner, place.id, thread, is_desk)
 
 
@@ -185,13 +189,13 @@ def _envelope(item: Candidate, seq: int, person: Person, command: str) -> Envelo
     )
 
 
-def _remember(tx: Tx, place: Place, thread: str, is_desk: bool, envelope: Envelope) -> None:
-    """Keep it for the turn that takes it, where its thread is remembered or begins with it."""
-    queue = tx.memory.queues.get(thread)
+def _remember(tx: Tx, new: Queue, thread: str) -> None:
+    """Keep its envelope for the turn that takes it, where its thread is remembered or begins with it."""
+    queue, (envelope,) = tx.memory.queues.get(thread), new.envelopes
     if queue is not None:
         queue.envelopes.append(envelope)
     elif number(thread) == envelope.seq:
-        tx.memory.queues.keep(thread, Queue(place, place.agent, is_desk, [envelope]))
+        tx.memory.queues.keep(thread, new)
 
 
 # ---------------------------------------------------------------------------------------------- who and where
@@ -249,22 +253,26 @@ def _new_person(tx: Tx, key: tuple[str, str], item: Candidate) -> Person:
 # ---------------------------------------------------------------------------------------------- which thread
 
 
-def _thread(tx: Tx, place: Place, person: Person, item: Candidate, seq: int) -> tuple[str, str]:
+def _thread(
+    tx: Tx, place: Place, person: Person, item: Candidate, seq: int, agents: tuple[str, str]
+) -> tuple[str, str]:
     """The thread, "" for history only, and the command the envelope carries for the desk."""
+    agent, _ = agents
     if item.scope is _NOTIFY:
         return "", item.command
     if item.command:
-        return _start(tx, place, item, seq, is_desk=True), item.command
+        return _start(tx, place, item, seq, agent, is_desk=True), item.command
     replied = _replied(tx, place.id, item.inbound.reply_to) if item.inbound.reply_to else ""
-    match pick_thread(person.id, replied, tuple(active_threads(tx, place).values())):
+    active = tuple(active_threads(tx, place).values())
+    match pick_thread(person.id, replied, active, agents=agents, is_called=item.is_called):
         case Join(thread):
             join_thread(tx, place, thread)
             return thread, ""
         case AskWhich():
-            return _start(tx, place, item, seq, is_desk=True), "which"
+            return _start(tx, place, item, seq, agent, is_desk=True), "which"
         case _:
-            leave_foreground(tx, place)
-            return _start(tx, place, item, seq, is_desk=False), ""
+            leave_foreground(tx, place, agent)
+            return _start(tx, place, item, seq, agent, is_desk=False), ""
 
 
 def _replied(tx: Tx, conversation: str, message_id: str) -> str:
@@ -283,14 +291,11 @@ def join_thread(tx: Tx, place: Place, thread: str) -> None:
         place.active = None
 
 
-def _start(tx: Tx, place: Place, item: Candidate, seq: int, *, is_desk: bool) -> str:
-    """A new thread, the foreground unless it is the desk's; the session follows its account's route."""
-    if place.agent != item.agent:
-        tx.execute(SQL["update_agent"], (item.agent, place.session))
-        place.agent = item.agent
+def _start(tx: Tx, place: Place, item: Candidate, seq: int, agent: str, *, is_desk: bool) -> str:
+    """A new thread, the foreground of its agent unless it is the desk's."""
     thread = name(item.envelope_id, seq)
-    row = (seq, thread, place.session, place.id, place.owner, place.agent, int(is_desk), int(not is_desk))
+    row = (seq, thread, place.session, place.id, place.owner, agent, int(is_desk), int(not is_desk))
     tx.late(_INSERT_THREAD, row)
     if not is_desk:
-        active_threads(tx, place)[thread] = ThreadFact(thread, "queued", is_foreground=True)
+        active_threads(tx, place)[thread] = ThreadFact(thread, "queued", is_foreground=True, agent=agent)
     return thread
