@@ -11,6 +11,7 @@ from core.errors import AgentPaused, Busy, Declined, InterfaceGone, OutcomeUnkno
 from core.parts import Text
 from core.patience import Patience
 from core.push import PushTarget
+from core.routes import Routes
 from core.store import Disposition, Store
 from tests.doubles.agent import FakeAgent, context, status, task, task_id
 from tests.doubles.world import SOON, World, world
@@ -509,3 +510,13 @@ async def test_a_message_to_an_agent_that_stays_paused_is_given_up_in_the_end(st
     async with world(store, agent, patience=replace(SOON, paused=0.05)) as desk:
         await desk.says("hi")
         await until(lambda: "could not be reached" in "".join(desk.plugin.shown()))
+
+
+async def test_the_fallback_of_a_paused_agent_is_asked_at_once(store: Store) -> None:
+    agent, helper = FakeAgent(), FakeAgent(name="helper")
+    agent.errors = [AgentPaused("its card has changed") for _ in range(20)]
+    routes = Routes("agent", fallbacks={"agent": "helper"})
+    async with world(store, agent, routes=routes, others=[helper], patience=replace(SOON, fallback=60.0)) as desk:
+        await desk.says("hi")
+        await until(lambda: "HI" in desk.plugin.shown())
+    assert (len(agent.asks), len(helper.asks)) == (1, 1)
