@@ -117,7 +117,7 @@ class Following:
     async def _unreachable(self, error: AgentError) -> None:
         """Each time is an event; in the inbox it stands once, until something else goes wrong or it went well."""
         self._progress.telemetry.event("task.unreachable", error=str(error))
-        if str(error) != self._trouble:
+        if str(error) != self._trouble and not self._progress.has_ended:
             self._trouble = str(error)
             await self._progress.commit(records=(record_of_error(error),))
 
