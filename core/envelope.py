@@ -4,7 +4,8 @@ from enum import StrEnum
 
 from core.clock import Instant
 from core.identity import Address, Person, Source
-from core.parts import Part
+from core.parts import Attached, Part
+from core.router import Join, Start
 from core.values import value
 
 
@@ -41,6 +42,10 @@ class Inbound:
     is_forward: bool = False
     language: str | None = None  # BCP 47, as the channel reports it
     unsupported: str = ""  # the kind of content this gateway cannot read ("sticker"); gets a polite notice
+    thread: Join | Start | None = None  # the thread it names itself, in this chat; None: the router picks one
+    party: str = ""  # for whom the sender speaks, where the channel knows: the owner is this one, not the sender
+    route: str = ""  # of an account with several agents: the one it was sent to
+    attached: Attached | None = None
 
 
 @value(frozen=True, slots=True)
@@ -78,6 +83,7 @@ class Candidate:
     refusal: str = ""  # not "": refused for this reason; only its raw row and dedupe keys are stored
     command: str = ""  # a text command or desk notice for the host itself; never reaches an agent
     scope: ContextScope = ContextScope.FULL
+    is_followed: bool = False  # its channel follows the work itself (core/following.py)
 
     @property
     def address(self) -> Address:
@@ -97,3 +103,4 @@ class Envelope:
     command: str = ""
     is_forward: bool = False
     received: Instant = 0.0
+    attached: Attached | None = None

@@ -32,6 +32,7 @@ from core.errors import (
     TaskUnknown,
     Unreachable,
 )
+from core.following import Follower, Progress
 from core.notices import notice
 from core.patience import Patience
 from core.preview import Preview
@@ -78,12 +79,17 @@ class Helm(Protocol):
 
     def render(self, turn: Turn, pieces: tuple[Piece, ...]) -> tuple[RenderedPiece, ...]: ...
 
+    def follower(self, turn: Turn) -> Follower | None:
+        """Of a turn whose channel follows the work itself."""
+        ...
+
     def spawn(self, work: Callable[[], Awaitable[None]], name: str) -> None: ...
 
 
 class Pursuit:
     def __init__(self, turn: Turn, delegate: Delegate, helm: Helm, preview: Preview, park: Callable[[], None]) -> None:
         self.turn, self._known, self._helm, self._preview, self._park = turn, delegate, helm, preview, park
+        self._follower, self._made_known = helm.follower(turn), Progress()
         task = turn.task
         self._assembly = Assembly(answered=task.state_time if task and turn.task_id else None)
         self._disposition = Disposition.TRACKED
@@ -192,7 +198,12 @@ class Pursuit:
     def _first_ask(self) -> Ask:
         turn = self.turn
         parts = tuple(part for envelope in turn.envelopes for part in envelope.parts)
-        return Ask(turn.message_id, parts, turn.context_id, turn.task_id)
+        last = turn.envelopes[-1] if turn.envelopes else None
+        ask = Ask(turn.message_id, parts, turn.context_id, turn.task_id, origin=last.message_id if last else "")
+        if last is None or last.attached is None:
+            return ask
+        beside = last.attached
+        return replace(ask, metadata=beside.passed_metadata, extensions=beside.passed_extensions)
 
     async def _not_taken(self, error: NotAccepted, *, tell: bool) -> None:
         pieces = (notice("agent_unreachable", self.turn.language),) if tell else ()
@@ -352,7 +363,9 @@ class Pursuit:
         elif change is Change.APPLIED or is_first:
             self._preview.update(self._assembly.words())
             task = self._task() if change is Change.APPLIED else None
-            await self._store(submission=SubmissionState.SUBMITTED, records=records, task=task)
+            update = event if isinstance(event, ArtifactUpdate) and change is Change.APPLIED else None
+            await self._store(submission=SubmissionState.SUBMITTED, records=records, task=task, update=update)
+            self._pass_on(update)
 
     def _is_answer(self) -> bool:
         confirmed = self._assembly.is_confirmed or self._cancel_wanted
@@ -363,7 +376,14 @@ class Pursuit:
         self._preview.update(self._assembly.words())
         if event.last:
             pieces = self._early_pieces() if self.turn.waiting else ()
-            await self._store(records=records, task=self._task(), pieces=pieces)
+            await self._store(records=records, task=self._task(), pieces=pieces, update=event)
+        else:
+            self._pass_on(event)
+
+    def _pass_on(self, update: ArtifactUpdate | None) -> None:
+        """Who follows the work hears of a chunk at once; of a sealed artifact only with its record."""
+        if update is not None and not update.last and self._follower is not None and not self._ended:
+            self._follower.chunk(self.turn, update, self._assembly.artifacts[update.artifact.id])
 
     def _early_pieces(self) -> tuple[Piece, ...]:
         if self._cancel_wanted:
@@ -373,7 +393,7 @@ class Pursuit:
 
     async def _store_answer(self, records: tuple[InboxRecord, ...], *, unconfirmed: bool = False) -> None:
         turn, assembly = self.turn, self._assembly
-        if self._cancel_wanted and assembly.is_over:
+        if self._cancel_wanted and assembly.is_over and self._follower is None:
             name = "cancelled" if assembly.state is TaskState.CANCELED else "cancelled_late"
             answer = Answer((notice(name, turn.language),), TurnEnd(TurnState.CANCELLED, reason="cancelled"))
         else:
@@ -460,6 +480,11 @@ class Pursuit:
                 break
             except AgentError:
                 await self._pause(self._helm.patience.retry(attempt, random.random()))
+        if self._follower is not None:  # a program is told what is so, and the work goes on if it does
+            if not self._ended:
+                self._cancel_wanted = self._cancel_sent = False
+                self._follower.not_cancelled(self.turn, is_refused=bool(refused))
+            return
         if not self._ended:
             self._disposition = Disposition.DETACHED
             await self._end_cancelled(refused or "cancel_unconfirmed")
@@ -488,6 +513,7 @@ class Pursuit:
         task: RemoteTask | None = None,
         pieces: tuple[Piece, ...] = (),
         end: TurnEnd | None = None,
+        update: ArtifactUpdate | None = None,
     ) -> None:
         """One step, committed; the lock is held. Of a turn that has ended only what was said is recorded."""
         turn = self.turn
@@ -496,6 +522,7 @@ class Pursuit:
             self.turn = replace(turn, revision=turn.revision + 1)
             return
         context = self._assembly.context_id or None
+        step = self._made_known.step(turn, self._assembly, pieces, end, update) if self._follower else None
         self.turn = await self._helm.commit(
             Observation(
                 turn=turn,
@@ -506,6 +533,7 @@ class Pursuit:
                 context_id=context if context != turn.context_id else None,
                 pieces=self._helm.render(turn, pieces),
                 end=end,
+                step=step,
             )
         )
         self._submitted = self._submitted or submission is SubmissionState.SUBMITTED

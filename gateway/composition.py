@@ -3,13 +3,14 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from config.settings import AgentEntry, GatewaySettings, LocalAgentSettings, PluginEntry, Settings
 from core.access import Access
 from core.agent import Agent
 from core.clock import Clock
 from core.desk import Desk
+from core.following import FollowedWork, FollowingPlugin
 from core.identity import Source
 from core.intake import Account, SourceIntake
 from core.outbox import Channel, Outbox
@@ -45,7 +46,8 @@ class Line:
         self.store, self.host = store, host
         self._use(settings)
         self._tasks, self._clock, self._telemetry = tasks, clock, telemetry
-        self.plugins: Mapping[str, AgentPlugin] = make_plugins(settings.plugins, host)
+        work = FollowedWork(store, lambda: self.tracker, lambda: self.lanes, lambda: self.outbox, clock)
+        self.plugins: Mapping[str, AgentPlugin] = make_plugins(settings.plugins, replace(host, following=work))
         self.delegates = {name: self._delegate(entry) for name, entry in settings.agents.items()}
         self.outbox = Outbox(
             store,
@@ -66,6 +68,7 @@ class Line:
             clock,
             telemetry,
             Patience(foreground=settings.gateway.foreground_patience),
+            {name: cast(FollowingPlugin, one).follower for name, one in self.plugins.items() if follows(one)},
         )
         self.desk = Desk(store, store, store, self.tracker, self.outbox, lambda: self.lanes, clock)
         self.lanes = Lanes(
@@ -79,7 +82,14 @@ class Line:
         )
 
     def intake(self, account: str) -> SourceIntake:
-        return SourceIntake(lambda: self._accounts[account], self.store, self.lanes, self._clock, self._telemetry)
+        return SourceIntake(
+            lambda: self._accounts[account],
+            self.store,
+            self.lanes,
+            self._clock,
+            self._telemetry,
+            is_followed=follows(self.plugins[account]),
+        )
 
     def change(self, settings: Settings, agents: Sequence[str]) -> None:
         """Go on with other settings; these agents are made anew, or gone. What raises changes nothing."""
@@ -116,10 +126,11 @@ class Line:
 
     def _channel(self, name: str) -> Channel:
         plugin = self.plugins[name]
+        able = plugin.capabilities
         return Channel(
             plugin,
             lambda: limits_of(self.settings.plugins[name].settings),
-            lambda: self.settings.plugins[name].account.on_unknown,
+            lambda: "repeat" if able.repeats_unknown else self.settings.plugins[name].account.on_unknown,
         )
 
     def _delegate(self, entry: AgentEntry) -> Delegate:
@@ -156,6 +167,10 @@ def make_plugins(entries: Mapping[str, PluginEntry], host: Host) -> dict[str, Ag
     return made
 
 
+def follows(plugin: AgentPlugin) -> bool:
+    return plugin.capabilities.follows
+
+
 def bounds_of(gateway: GatewaySettings) -> Bounds:
     return Bounds(
         max_turns=gateway.max_turns,
@@ -179,6 +194,7 @@ def account_of(entry: PluginEntry) -> Account:
         owner=entry.account.fixed_owner,
         language=entry.account.language,
         collect=entry.account.collect,
+        routes=frozenset(getattr(entry.settings, "exposed", ())),
     )
 
 

@@ -22,6 +22,7 @@ WHOLE_TABLES = {
     "merge_conversation",
     "counts",
     "void_leases",
+    "targets",  # once after a start
 }
 
 SMALL = r"INDEX|CONSTANT|SCAN (r|recent|json_each|\()"  # a (partial) index, values, the newest messages

@@ -10,17 +10,25 @@ from dataclasses import dataclass
 import orjson
 
 from core.clock import Instant
-from core.envelope import Candidate, ContextScope, Envelope, Moved, Unreadable
+from core.envelope import Candidate, ContextScope, Envelope, Inbound, Moved, Unreadable
 from core.identity import Person, Source
 from core.ids import new_id
 from core.parts import Part, Text, part_to_json
 from core.plugin import Cursor
-from core.router import AskWhich, Join, ThreadFact, pick_thread
+from core.router import AskWhich, Join, Start, ThreadFact, pick_thread
 from core.store import Admission, Admitted, AlreadySeen, NotAdmitted
 from gateway.store.rules import Policy
+from gateway.store.sqlite import followed
 from gateway.store.sqlite.memory import Place, Queue
 from gateway.store.sqlite.names import name, number
-from gateway.store.sqlite.places import active_threads, aliases, leave_foreground, move_chat, place_at
+from gateway.store.sqlite.places import (
+    active_threads,
+    aliases,
+    leave_foreground,
+    move_chat,
+    open_place,
+    place_at,
+)
 from gateway.store.sqlite.queries import load
 from gateway.store.sqlite.writer import Tx
 
@@ -117,6 +125,9 @@ def _keep_raw(tx: Tx, source: Source, external_id: str, raw: bytes, outcome: str
 
 def _admit_message(tx: Tx, source: Source, item: Candidate, policy: Policy, now: Instant) -> Admission:
     inbound = item.inbound
+    if isinstance(inbound.thread, Join) and (refusal := _no_joining(tx, source, inbound, inbound.thread.thread)):
+        outside = _Refusal(inbound.keys, inbound.external_id, inbound.raw, refusal)
+        return _set_aside(tx, source, outside, policy, now)
     seen = _first_seen(tx, source.key, inbound.keys, item.envelope_id, policy, now)
     if seen is not None:
         return AlreadySeen(seen)
@@ -149,6 +160,7 @@ def _admit_message(tx: Tx, source: Source, item: Candidate, policy: Policy, now:
             int(inbound.is_forward),
             item.received,
             raw,
+            orjson.dumps(inbound.attached.to_json()).decode() if inbound.attached is not None else "",
         ),
     )
     if thread:
@@ -182,6 +194,7 @@ def _envelope(item: Candidate, seq: int, person: Person, command: str) -> Envelo
         command=command,
         is_forward=inbound.is_forward,
         received=item.received,
+        attached=inbound.attached,
     )
 
 
@@ -204,27 +217,17 @@ def _place(tx: Tx, source: Source, item: Candidate, now: Instant) -> Place:
 
 
 def _new_place(tx: Tx, source: Source, chat: str, item: Candidate, now: Instant) -> Place:
-    place = Place(
-        id=new_id(),
-        source=source,
-        chat=chat,
-        topic=item.inbound.topic,
+    return open_place(
+        tx,
+        source,
+        chat,
+        item.inbound.topic,
         owner=item.owner,
-        session=new_id(),
         agent=item.agent,
-        generation=1,
+        now=now,
         is_direct=item.inbound.is_direct,
-        waits_for_user=False,
-        newest_seq=0,
-        active={},
+        is_followed=item.is_followed,
     )
-    tx.execute(
-        SQL["insert_conversation"],
-        (place.id, source.kind, source.key, chat, place.topic, place.owner, place.session, int(place.is_direct)),
-    )
-    tx.execute(SQL["insert_session"], (place.session, place.owner, place.id, place.agent, now))
-    tx.memory.contexts.keep((place.session, place.agent, place.generation), None)
-    return tx.memory.places.keep(place)
 
 
 def _person(tx: Tx, source: Source, item: Candidate) -> Person:
@@ -255,6 +258,9 @@ def _thread(tx: Tx, place: Place, person: Person, item: Candidate, seq: int) -> 
         return "", item.command
     if item.command:
         return _start(tx, place, item, seq, is_desk=True), item.command
+    named = item.inbound.thread
+    if named is not None:
+        return _named(tx, place, named, item, seq), ""
     replied = _replied(tx, place.id, item.inbound.reply_to) if item.inbound.reply_to else ""
     match pick_thread(person.id, replied, tuple(active_threads(tx, place).values())):
         case Join(thread):
@@ -265,6 +271,26 @@ def _thread(tx: Tx, place: Place, person: Person, item: Candidate, seq: int) -> 
         case _:
             leave_foreground(tx, place)
             return _start(tx, place, item, seq, is_desk=False), ""
+
+
+def _named(tx: Tx, place: Place, named: Join | Start, item: Candidate, seq: int) -> str:
+    """The thread that the message names itself; whether it may join it has been found out before."""
+    if isinstance(named, Start):
+        return _start(tx, place, item, seq, is_desk=False, is_front=False)
+    _join(tx, place, named.thread)
+    if place.is_followed:
+        followed.answered(tx, named.thread, seq)
+    return named.thread
+
+
+def _no_joining(tx: Tx, source: Source, inbound: Inbound, thread: str) -> str:
+    """Why it cannot join the thread it names; threads of other conversations are not known in this one."""
+    where = place_at(tx, source.key, inbound.chat, inbound.topic)
+    if where is None:
+        return "unknown_thread"
+    if thread in active_threads(tx, where):
+        return ""
+    return "ended_thread" if followed.names_thread(tx, where, thread) else "unknown_thread"
 
 
 def _replied(tx: Tx, conversation: str, message_id: str) -> str:
@@ -283,14 +309,17 @@ def _join(tx: Tx, place: Place, thread: str) -> None:
         place.active = None
 
 
-def _start(tx: Tx, place: Place, item: Candidate, seq: int, *, is_desk: bool) -> str:
+def _start(tx: Tx, place: Place, item: Candidate, seq: int, *, is_desk: bool, is_front: bool = True) -> str:
     """A new thread, the foreground unless it is the desk's; the session follows its account's route."""
+    is_front = is_front and not is_desk
     if place.agent != item.agent:
         tx.execute(SQL["update_agent"], (item.agent, place.session))
         place.agent = item.agent
     thread = name(item.envelope_id, seq)
-    row = (seq, thread, place.session, place.id, place.owner, place.agent, int(is_desk), int(not is_desk))
+    row = (seq, thread, place.session, place.id, place.owner, place.agent, int(is_desk), int(is_front))
     tx.late(_INSERT_THREAD, row)
     if not is_desk:
-        active_threads(tx, place)[thread] = ThreadFact(thread, "queued", is_foreground=True)
+        active_threads(tx, place)[thread] = ThreadFact(thread, "queued", is_foreground=is_front)
+        if place.is_followed:
+            followed.submitted(tx, place, thread, item.received)
     return thread

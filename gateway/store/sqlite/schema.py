@@ -20,7 +20,10 @@ class Version:
     oldest_code: int  # the schema version that code must know at least, to run on this one
 
 
-VERSIONS = (Version(1, "0001_first.sql", "the line from an update to what was shown of its answer", oldest_code=1),)
+VERSIONS = (
+    Version(1, "0001_first.sql", "the line from an update to what was shown of its answer", oldest_code=1),
+    Version(2, "0002_served.sql", "work that its channel follows: tasks served to calling agents", oldest_code=1),
+)
 CODE = VERSIONS[-1].number
 
 _VERSION_TABLE = """CREATE TABLE IF NOT EXISTS schema_version (

@@ -12,7 +12,7 @@ from core.agent import TaskState
 from core.clock import Instant
 from core.envelope import Envelope
 from core.identity import Person
-from core.parts import part_from_json
+from core.parts import Attached, part_from_json
 from core.store import (
     Disposition,
     Ready,
@@ -20,6 +20,7 @@ from core.store import (
     SubmissionState,
     Turn,
 )
+from gateway.store.sqlite import followed
 from gateway.store.sqlite.memory import Live, Place
 from gateway.store.sqlite.names import name, number
 from gateway.store.sqlite.places import place, thread_is
@@ -135,6 +136,8 @@ def _store_begun(tx: Tx, where: Place, turn: Turn) -> None:
             turn.begun,
         ),
     )
+    if where.is_followed and not turn.is_desk:
+        followed.began(tx, turn)
     tx.memory.live.keep(turn.id, Live(where.id, where.session, where.generation, 0, cancel_wanted=False))
     thread_is(where, turn.thread, "running")
 
@@ -150,7 +153,7 @@ def _context(tx: Tx, where: Place, agent: str) -> str | None:
 
 
 def _envelope(row: Sequence[Any]) -> Envelope:
-    seq, id, parts, external_id, message_id, command, is_forward, received, person, owner, language = row
+    seq, id, parts, external_id, message_id, command, is_forward, received, person, owner, language, attached = row
     return Envelope(
         id=id,
         seq=seq,
@@ -161,6 +164,7 @@ def _envelope(row: Sequence[Any]) -> Envelope:
         command=command,
         is_forward=bool(is_forward),
         received=received,
+        attached=Attached.from_json(orjson.loads(attached)) if attached else None,
     )
 
 
