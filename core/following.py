@@ -2,9 +2,9 @@
 
 A channel whose far end is a program (a calling agent, a webhook that waits) says so in its Capabilities. Its threads
 then leave a record of the work (Followed), written in the same transactions as what it tells of: begun with the
-admission, at work with the turn, and from then on with each observation, of which a Step says what it changes. After the
-commit, and in its order, the plugin hears the same as a Follower. Only chunks of text run ahead of their record, since
-whatever is lost of them comes again with the whole artifact.
+admission, at work with the turn, and from then on with each observation, of which a Step says what it changes. After
+the commit, and in its order, the plugin hears the same as a Follower. Only chunks of text run ahead of their record,
+since whatever is lost of them comes again with the whole artifact.
 
 A Step is news of one turn; the work goes on as long as messages are queued for it, whatever one turn came to. What has
 ended stays as it ended.
@@ -265,9 +265,9 @@ class FollowedWork:
         """Something is queued for this conversation."""
         self._outbox().wake(conversation, account)
 
-    async def cancel(self, thread: str, owner: str) -> bool:
+    async def cancel(self, thread: str, owner: str, at: Instant) -> bool:
         """True when its agent is told, who will say what comes of it; False when the work is over by this."""
-        covered = await self.records.cancel_thread(thread, self.clock.now())
+        covered = await self.records.cancel_thread(thread, at)
         self._lanes().drop(owner, covered.dropped)
         self._tracker().cancel(covered.turns)
         self._tracker().let_go(covered.closed)

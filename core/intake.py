@@ -31,7 +31,7 @@ class Account:
     source: Source
     agent: str
     access: Access
-    owner: str = ""  # of what is written by people; "": each person in a direct chat, each group and each topic is an owner of its own
+    owner: str = ""  # "": each person in a direct chat, each group and each topic is an owner of its own
     language: str = ""  # "": as the channel reports it
     collect: float = 0.0  # seconds; messages closer together than this become one turn
     routes: frozenset[str] = frozenset()  # other agents that a message may name

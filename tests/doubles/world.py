@@ -5,11 +5,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count
+from typing import cast
 
 from core.access import Access
 from core.clock import SystemClock
 from core.desk import Desk
 from core.envelope import Inbound
+from core.following import FollowingPlugin
 from core.identity import Source
 from core.intake import Account, SourceIntake
 from core.outbox import Channel, Outbox
@@ -61,6 +63,8 @@ class World:
     ) -> None:
         self.store, self.agent, self.plugin, self.events = store, agent, plugin, Events()
         clock, plugins = SystemClock(), {"desk": plugin}
+        is_followed = plugin.capabilities.follows
+        followers = {"desk": cast(FollowingPlugin, plugin).follower} if is_followed else {}
         self.outbox = Outbox(
             store,
             {"desk": Channel(plugin, lambda: limits or Limits(), lambda: on_unknown)},
@@ -72,14 +76,14 @@ class World:
         self.previews = Previews(plugins, store, tasks, self.outbox.is_throttled, self.events)
         delegates = {agent.name: Delegate(agent, resubmits)}
         self.tracker = TaskTracker(
-            store, delegates, plugins, self.previews, self.outbox.wake, tasks, clock, self.events, patience
+            store, delegates, plugins, self.previews, self.outbox.wake, tasks, clock, self.events, patience, followers
         )
         self.desk = Desk(store, store, store, self.tracker, self.outbox, lambda: self.lanes, clock)
         self.lanes = Lanes(
             store, lambda: bounds or Bounds(), tasks, clock, self.events, self.tracker.work, self.desk.answer
         )
         account = Account(Source("fake", "desk"), agent.name, access or Access("open", "all"), collect=collect)
-        self.intake = SourceIntake(lambda: account, store, self.lanes, clock, self.events)
+        self.intake = SourceIntake(lambda: account, store, self.lanes, clock, self.events, is_followed=is_followed)
         self._numbers = count(1)
 
     async def says(self, text: str, sender: str = "ann", **fields: object) -> Admission:

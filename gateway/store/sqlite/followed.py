@@ -69,7 +69,10 @@ def stepped(tx: Tx, turn: Turn, step: Step, now: Instant) -> None:
 
 def cancelled(tx: Tx, thread: str, now: Instant) -> None:
     tx.flush()
-    tx.execute(SQL["end_task"], (now, number(thread)))
+    n = number(thread)
+    if tx.execute(SQL["end_task"], (now, n)).rowcount:
+        tx.execute(SQL["keep_said"], (_newest(tx), n))
+        tx.execute(SQL["unsay"], (n,))
 
 
 def names_thread(tx: Tx, where: Place, thread: str) -> bool:
