@@ -32,8 +32,8 @@ class Slow:
             yield event
 
 
-async def streamed(there: Desk, text: str = "hello", **fields: str) -> list[ServedEvent]:
-    return [event async for event in there.tasks.stream(ANN, Send(there.message(text, **fields)))]
+async def streamed(there: Desk, text: str = "hello", *, task: str = "") -> list[ServedEvent]:
+    return [event async for event in there.tasks.stream(ANN, Send(there.message(text, task=task)))]
 
 
 async def test_a_stream_is_the_task_and_then_what_happens_to_it(store: Store) -> None:
