@@ -166,6 +166,8 @@ def _json_part(part: Json) -> Json:
         return {"kind": "text", "text": part["text"]}
     if "url" in part:
         return {"kind": "file", "file": {"uri": part["url"], "name": part["filename"], "mimeType": part["mediaType"]}}
+    if "raw" in part:
+        return {"kind": "file", "file": {"bytes": part["raw"], "name": part["filename"], "mimeType": part["mediaType"]}}
     return {"kind": "data", **_data(part["data"])}
 
 
@@ -175,6 +177,8 @@ def _proto_part(part: Json) -> Json:
     if "url" in part:
         file = {"fileWithUri": part["url"], "name": part["filename"], "mimeType": part["mediaType"]}
         return {"file": file}
+    if "raw" in part:
+        return {"file": {"fileWithBytes": part["raw"], "name": part["filename"], "mimeType": part["mediaType"]}}
     data = _data(part["data"])
     return {**data, "data": {"data": data["data"]}}
 
