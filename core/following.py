@@ -18,7 +18,7 @@ from core.agent import Artifact, ArtifactUpdate, TaskState
 from core.clock import Clock, Instant
 from core.delivery import Piece, RenderedPiece
 from core.notices import sentence
-from core.parts import Attached, Part, Text
+from core.parts import Attached, Part, Text, say_the_same
 from core.values import value
 
 if TYPE_CHECKING:
@@ -39,13 +39,21 @@ class Said:
 
 
 @value(frozen=True, slots=True)
+class Made:
+    """A whole artifact, and its place among those of its turn."""
+
+    place: int
+    artifact: Artifact
+
+
+@value(frozen=True, slots=True)
 class Step:
     """What one observation of a turn changes of the work."""
 
     state: TaskState
     said: Said | None = None
     is_news: bool = True  # the state, or what is said of it, is another one than before
-    artifacts: tuple[Artifact, ...] = ()  # new or changed ones that are complete, whole
+    artifacts: tuple["Made", ...] = ()  # new or changed ones that are complete
     gone: tuple[str, ...] = ()  # ids of artifacts that the task turned out not to have
     update: ArtifactUpdate | None = None  # as it came, when it sealed one of `artifacts`
     is_bare: bool = False  # the agent answered with a bare message, and said nothing else in this turn
@@ -122,7 +130,11 @@ class FollowedPage:
 
 
 class Follower(Protocol):
-    """What a plugin offers whose capabilities say that it follows. Nothing here may wait or fail."""
+    """What a plugin offers whose capabilities say that it follows. Only `load` may wait, and nothing may fail."""
+
+    async def load(self) -> None:
+        """Before anything is taken up after a start. Raises StoreUnavailable, and is called again."""
+        ...
 
     def began(self, turn: "Turn", *, is_new: bool) -> None:
         """A turn is at work; `is_new` is False for one that is gone on with after a start."""
@@ -206,15 +218,25 @@ class Progress:
         if is_end or not assembly.rests:
             state, parts = _status(assembly, pieces, end if is_end else None)
         is_news = is_end or (state, parts) != self._status
-        present = {a.id: a for a in assembly.artifacts.values() if is_end or a.id in assembly.sealed}
-        changed = tuple(a for a in present.values() if self._artifacts.get(a.id) != a)
+        made = [Made(*each) for each in enumerate(assembly.artifacts.values())]
+        made = [each for each in made if is_end or each.artifact.id in assembly.sealed]
+        changed = tuple(each for each in made if self._is_new(each.artifact))
         gone = tuple(id for id in self._artifacts if id not in assembly.artifacts) if is_end else ()
         if not (is_news or changed or gone):
             return None
-        is_bare = is_end and assembly.reply is not None and not assembly.task_id and self._status[1] == ()
-        self._status, self._artifacts = (state, parts), self._artifacts | present
+        is_bare = is_end and assembly.reply is not None and not assembly.artifacts and self._status[1] == ()
+        self._status = (state, parts)
+        self._artifacts = self._artifacts | {one.artifact.id: one.artifact for one in made}
         said = _said(turn, parts, assembly.reply.message_id if assembly.reply is not None else "")
         return Step(state, said, is_news, changed, gone, update, is_bare=is_bare)
+
+    def _is_new(self, artifact: Artifact) -> bool:
+        known = self._artifacts.get(artifact.id)
+        return known is None or not is_same(known, artifact)
+
+
+def is_same(one: Artifact, other: Artifact) -> bool:
+    return one.name == other.name and say_the_same(one.parts, other.parts)
 
 
 def failed(turn: "Turn", pieces: Sequence[Piece]) -> Step:

@@ -64,6 +64,22 @@ def text_of(parts: Iterable[Part]) -> str:
     return "".join(part.text for part in parts if isinstance(part, Text))
 
 
+def joined(known: tuple[Part, ...], more: Iterable[Part]) -> tuple[Part, ...]:
+    """The parts with more behind them: chunks of text are concatenated verbatim, without separators."""
+    parts = list(known)
+    for part in more:
+        if parts and isinstance(part, Text) and isinstance(parts[-1], Text):
+            parts[-1] = Text(parts[-1].text + part.text)
+        else:
+            parts.append(part)
+    return tuple(parts)
+
+
+def say_the_same(one: tuple[Part, ...], other: tuple[Part, ...]) -> bool:
+    """Whether they are equal, however their text was cut into parts."""
+    return one == other or joined((), one) == joined((), other)
+
+
 def part_to_json(part: Part) -> dict[str, Any]:
     match part:
         case Text(text):

@@ -522,7 +522,7 @@ class Pursuit:
             self.turn = replace(turn, revision=turn.revision + 1)
             return
         context = self._assembly.context_id or None
-        step = self._made_known.step(turn, self._assembly, pieces, end, update) if self._follower else None
+        step = self._made_known.step(turn, self._assembly, pieces, end, update) if self._follower is not None else None
         self.turn = await self._helm.commit(
             Observation(
                 turn=turn,

@@ -55,7 +55,7 @@ class TaskTracker:
         started, preview = self.clock.monotonic(), self._previews.start(turn)
         pursuit: Pursuit | None = None
         try:
-            if follower := self.follower(turn):
+            if (follower := self.follower(turn)) is not None:
                 follower.began(turn, is_new=after is None)
             delegate = self.delegate(turn)
             if delegate is None:
@@ -160,7 +160,7 @@ class TaskTracker:
             pieces = ()
         submission = SubmissionState.REJECTED if turn.submission is SubmissionState.INTENDED else None
         end = TurnEnd(TurnState.FAILED, reason=reason)
-        step = failed(turn, said) if self.follower(turn) else None
+        step = failed(turn, said) if self.follower(turn) is not None else None
         return await self.commit(Observation(turn=turn, submission=submission, pieces=pieces, end=end, step=step))
 
     def _finished(self, turn: Turn, started: float, preview: Preview) -> None:

@@ -48,6 +48,9 @@ class Line:
         self._tasks, self._clock, self._telemetry = tasks, clock, telemetry
         work = FollowedWork(store, lambda: self.tracker, lambda: self.lanes, lambda: self.outbox, clock)
         self.plugins: Mapping[str, AgentPlugin] = make_plugins(settings.plugins, replace(host, following=work))
+        self._followers = {
+            name: cast(FollowingPlugin, plugin).follower for name, plugin in self.plugins.items() if follows(plugin)
+        }
         self.delegates = {name: self._delegate(entry) for name, entry in settings.agents.items()}
         self.outbox = Outbox(
             store,
@@ -68,7 +71,7 @@ class Line:
             clock,
             telemetry,
             Patience(foreground=settings.gateway.foreground_patience),
-            {name: cast(FollowingPlugin, one).follower for name, one in self.plugins.items() if follows(one)},
+            self._followers,
         )
         self.desk = Desk(store, store, store, self.tracker, self.outbox, lambda: self.lanes, clock)
         self.lanes = Lanes(
@@ -111,6 +114,8 @@ class Line:
 
         What belongs to an account that is not configured now stays as it is, until it is again.
         """
+        for follower in self._followers.values():
+            await patiently(follower.load, self._telemetry)
         unknown = await self.outbox.recover()
         unfinished = [
             turn

@@ -77,7 +77,6 @@ class A2APlugin:
 
     async def run(self, intake: Intake) -> None:
         """Until cancelled; then nothing more is admitted, and what is at work is told to whoever still reads."""
-        await self._pushes.load()
         self._intake = intake
         try:
             await asyncio.Event().wait()

@@ -193,8 +193,8 @@ def _config_of(target: Target) -> PushConfig:
 
 def _payloads(step: Step, at: Instant, *, more: bool) -> list[Payload]:
     payloads: list[Payload] = [
-        {"artifact": {"id": a.id, "name": a.name, "parts": [part_to_json(part) for part in a.parts]}}
-        for a in step.artifacts
+        {"artifact": {"id": one.id, "name": one.name, "parts": [part_to_json(part) for part in one.parts]}}
+        for one in (made.artifact for made in step.artifacts)
     ]
     if step.is_news:
         payloads.append({"state": state_now(step, more=more).value, "time": at, **_said_out(step.said)})

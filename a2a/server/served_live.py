@@ -16,7 +16,7 @@ from a2a.server.port import Message, Role, ServedEvent, ServedTask, StatusChange
 from a2a.server.served_words import said_of, task_of
 from core.agent import Artifact, ArtifactUpdate, TaskState
 from core.clock import Instant
-from core.following import Followed, Step, state_now
+from core.following import Followed, Step, is_same, state_now
 
 READER_BOUND = 1000  # events that a reader may be behind: seconds of a fast stream
 Position = tuple[int, int]
@@ -168,10 +168,12 @@ class Live:
         state = state_now(step, more=more)
         for id in step.gone:
             self._artifacts.pop(id, None)
-        for artifact in step.artifacts:
+        for made in step.artifacts:
+            artifact, known = made.artifact, self._artifacts.get(made.artifact.id)
             sealed = step.update is not None and step.update.artifact.id == artifact.id
-            if sealed or self._artifacts.get(artifact.id) != artifact:
+            if sealed or known is None or not is_same(known, artifact):
                 self._artifact(artifact, step.update if sealed else None)
+            self._artifacts[artifact.id] = artifact
         if step.is_bare and not self.is_told and state is TaskState.COMPLETED and len(self._history) == 1:
             said = step.said
             self.bare = Message(said.id, Role.AGENT, said.parts, self.context_id) if said is not None else None

@@ -22,6 +22,9 @@ class Lives:
     def __len__(self) -> int:
         return len(self._lives)
 
+    async def load(self) -> None:
+        await self._pushes.load()
+
     def keep(self, live: Live) -> None:
         self._lives[live.id] = live
 

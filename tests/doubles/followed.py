@@ -26,7 +26,9 @@ class FollowedTables(DeliveryTables):
         work = self._works.get(turn.thread)
         if work is None:
             return
-        work.artifacts |= {artifact.id: artifact for artifact in step.artifacts}
+        for made in step.artifacts:
+            place = work.artifacts.get(made.artifact.id, (turn.envelopes[0].seq, made.place, None))[:2]
+            work.artifacts[made.artifact.id] = (*place, made.artifact)
         for id in step.gone:
             work.artifacts.pop(id, None)
         if step.is_news:
@@ -47,7 +49,7 @@ class FollowedTables(DeliveryTables):
             work.time,
             work.said,
             bool(self._threads[work.id].queue),
-            tuple(work.artifacts.values()),
+            tuple(artifact for _, _, artifact in sorted(work.artifacts.values(), key=lambda made: made[:2])),
             tuple(work.history),
             work.position,
         )

@@ -79,7 +79,7 @@ class WorkRow:
     state: TaskState = TaskState.SUBMITTED
     said: Said | None = None
     position: tuple[int, int] = (0, 0)
-    artifacts: dict[str, Artifact] = field(default_factory=dict)
+    artifacts: dict[str, tuple[int, int, Artifact]] = field(default_factory=dict)  # with the turn and place
     history: list[Heard] = field(default_factory=list)
 
     def supersede(self) -> None:

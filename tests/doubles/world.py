@@ -64,7 +64,7 @@ class World:
         self.store, self.agent, self.plugin, self.events = store, agent, plugin, Events()
         clock, plugins = SystemClock(), {"desk": plugin}
         is_followed = plugin.capabilities.follows
-        followers = {"desk": cast(FollowingPlugin, plugin).follower} if is_followed else {}
+        self._followers = {"desk": cast(FollowingPlugin, plugin).follower} if is_followed else {}
         self.outbox = Outbox(
             store,
             {"desk": Channel(plugin, lambda: limits or Limits(), lambda: on_unknown)},
@@ -76,7 +76,16 @@ class World:
         self.previews = Previews(plugins, store, tasks, self.outbox.is_throttled, self.events)
         delegates = {agent.name: Delegate(agent, resubmits)}
         self.tracker = TaskTracker(
-            store, delegates, plugins, self.previews, self.outbox.wake, tasks, clock, self.events, patience, followers
+            store,
+            delegates,
+            plugins,
+            self.previews,
+            self.outbox.wake,
+            tasks,
+            clock,
+            self.events,
+            patience,
+            self._followers,
         )
         self.desk = Desk(store, store, store, self.tracker, self.outbox, lambda: self.lanes, clock)
         self.lanes = Lanes(
@@ -105,6 +114,8 @@ class World:
 
     async def recover(self) -> None:
         """What the gateway does after a start."""
+        for follower in self._followers.values():
+            await follower.load()
         await self.outbox.recover()
         for turn in await self.store.unfinished():
             self.lanes.adopt(turn)

@@ -55,8 +55,8 @@ def stepped(tx: Tx, turn: Turn, step: Step, now: Instant) -> None:
     if step.is_news and turn.revision > 1:  # before its first observation a turn has said nothing
         tx.flush()
         tx.execute(SQL["keep_said"], (_newest(tx), thread))
-    for artifact in step.artifacts:
-        tx.late(_PUT_ARTIFACT, (thread, artifact.id, _artifact_out(artifact)))
+    for made in step.artifacts:
+        tx.late(_PUT_ARTIFACT, (thread, made.artifact.id, n, made.place, _artifact_out(made.artifact)))
     for id in step.gone:
         tx.flush()
         tx.execute(SQL["drop_artifact"], (thread, id))

@@ -29,7 +29,7 @@ UPDATE served_task SET state = 'canceled', time = max(time, ?)
 WHERE n = ? AND state NOT IN ('completed', 'failed', 'canceled', 'rejected');
 
 -- name: put_artifact
-INSERT INTO served_artifact (task, id, body) VALUES (?, ?, ?)
+INSERT INTO served_artifact (task, id, turn, place, body) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (task, id) DO UPDATE SET body = excluded.body;
 
 -- name: drop_artifact
@@ -41,7 +41,7 @@ SELECT s.id, s.owner, s.topic, s.agent, s.state, s.time, s.said, s.turn, s.revis
 FROM served_task s JOIN thread t ON t.n = s.n WHERE s.n = ? AND s.id = ?;
 
 -- name: artifacts
-SELECT body FROM served_artifact WHERE task = ? ORDER BY k;
+SELECT body FROM served_artifact WHERE task = ? ORDER BY turn, place;
 
 -- name: said_before
 SELECT behind, said FROM served_message WHERE task = ? ORDER BY behind, turn, revision;

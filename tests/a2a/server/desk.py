@@ -17,6 +17,7 @@ from core.following import FollowedWork
 from core.parts import Part, Text, text_of
 from core.plugin import Host
 from core.store import Store
+from gateway.agents.local import LocalAgent
 from gateway.store.sqlite import SqliteStore
 from tests.doubles.agent import FakeAgent
 from tests.doubles.world import World, world
@@ -66,7 +67,7 @@ class Desk:
 
 @asynccontextmanager
 async def desk(
-    store: Store, agent: FakeAgent, *, allow_push_private: bool = False, **options: Any
+    store: Store, agent: FakeAgent | LocalAgent, *, allow_push_private: bool = False, **options: Any
 ) -> AsyncIterator[Desk]:
     there: list[World] = []
     work = FollowedWork(store, lambda: there[0].tracker, lambda: there[0].lanes, lambda: there[0].outbox, SystemClock())

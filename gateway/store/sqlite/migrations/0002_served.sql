@@ -21,12 +21,13 @@ CREATE TABLE served_task (
 CREATE INDEX served_task_owner ON served_task (owner, agent, time, n);
 
 CREATE TABLE served_artifact (
-    k INTEGER PRIMARY KEY,              -- their order
     task INTEGER NOT NULL,
     id TEXT NOT NULL,
+    turn INTEGER NOT NULL,              -- that made it,
+    place INTEGER NOT NULL,             -- and in which order
     body TEXT NOT NULL,                 -- JSON
-    UNIQUE (task, id)
-);
+    PRIMARY KEY (task, id)
+) WITHOUT ROWID;
 
 CREATE TABLE served_message (
     task INTEGER NOT NULL,
