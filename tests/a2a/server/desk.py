@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +20,11 @@ from core.store import Store
 from gateway.agents.local import LocalAgent
 from gateway.store.sqlite import SqliteStore
 from tests.doubles.agent import FakeAgent
-from tests.doubles.world import World, world
+from tests.doubles.world import SOON, World, world
 from tests.waiting import until
 
 ANN, BOB = Caller("ann"), Caller("bob")
+PATIENT = replace(SOON, quiet=5.0)  # an agent that is slow to speak is not asked whether it still knows its task
 
 
 def body(event: ServedEvent, protocol: str) -> bytes:
@@ -75,7 +76,7 @@ async def desk(
         host = Host(client, store, store, store, SystemClock(), "test", following=work)  # type: ignore[arg-type]
         serving = Serving(("agent", "other"), ("urn:passed",), allow_push_private=allow_push_private)
         plugin = A2APlugin("desk", serving, host, body=body, facade=lambda _ingress, _tasks: ())
-        async with world(store, agent, plugin, **options) as line:  # type: ignore[arg-type]
+        async with world(store, agent, plugin, **{"patience": PATIENT, **options}) as line:  # type: ignore[arg-type]
             there.append(line)
             running = asyncio.ensure_future(plugin.run(line.intake))
             await until(lambda: plugin.health["state"] == "receiving")
