@@ -30,6 +30,7 @@ from gateway.store.sqlite.places import (
     place_at,
 )
 from gateway.store.sqlite.queries import load
+from gateway.store.sqlite.texts import encoded
 from gateway.store.sqlite.writer import Tx
 
 SQL = load("admissions.sql")
@@ -160,7 +161,7 @@ def _admit_message(tx: Tx, source: Source, item: Candidate, policy: Policy, now:
             int(inbound.is_forward),
             item.received,
             raw,
-            orjson.dumps(inbound.attached.to_json()).decode() if inbound.attached is not None else "",
+            encoded(inbound.attached.to_json()) if inbound.attached is not None else "",
         ),
     )
     if thread:
@@ -179,7 +180,7 @@ def _next_seq(tx: Tx) -> int:
 def encode_parts(parts: Sequence[Part]) -> str:
     if len(parts) == 1 and type(parts[0]) is Text:
         return orjson.dumps([{"text": parts[0].text}]).decode()
-    return orjson.dumps([part_to_json(part) for part in parts]).decode()
+    return encoded([part_to_json(part) for part in parts])
 
 
 def _envelope(item: Candidate, seq: int, person: Person, command: str) -> Envelope:

@@ -6,8 +6,6 @@ What is written here joins the transaction of the admission, the turn or the obs
 from collections.abc import Sequence
 from typing import Any
 
-import orjson
-
 from core.agent import Artifact, TaskState
 from core.clock import Instant
 from core.following import Followed, Heard, Said, Step, Target, Wanted, state_now
@@ -19,6 +17,7 @@ from gateway.store.sqlite.memory import Place
 from gateway.store.sqlite.names import number
 from gateway.store.sqlite.places import open_place
 from gateway.store.sqlite.queries import load
+from gateway.store.sqlite.texts import decoded, encoded
 from gateway.store.sqlite.writer import Tx
 
 SQL = load("followed.sql")
@@ -116,8 +115,8 @@ def read(tx: Tx, thread: str) -> Followed | None:
 def _history(tx: Tx, n: int) -> tuple[Heard, ...]:
     entries: list[tuple[tuple[int, int], Heard]] = []
     for seq, id, parts, attached in tx.execute(SQL["messages"], (n,)).fetchall():
-        beside = Attached.from_json(orjson.loads(attached)) if attached else None
-        entries.append(((seq, 0), Heard(id, _parts_in(orjson.loads(parts)), True, beside)))
+        beside = Attached.from_json(decoded(attached)) if attached else None
+        entries.append(((seq, 0), Heard(id, _parts_in(decoded(parts)), True, beside)))
     for behind, said in tx.execute(SQL["said_before"], (n,)).fetchall():
         words = _said_in(said)
         entries.append(((behind, 1), Heard(words.id, words.parts, is_theirs=False)))
@@ -154,7 +153,7 @@ def put_target(tx: Tx, target: Target, source: Source, now: Instant) -> Target:
     n = number(target.thread)
     row = tx.execute(SQL["target_conversation"], (n, target.id)).fetchone()
     conversation = row[0] if row else _open(tx, target, source, now)
-    tx.execute(SQL["put_target"], (n, target.id, conversation, orjson.dumps(dict(target.settings)).decode()))
+    tx.execute(SQL["put_target"], (n, target.id, conversation, encoded(dict(target.settings))))
     return Target(target.thread, target.id, conversation, target.settings)
 
 
@@ -183,7 +182,7 @@ def targets_of(tx: Tx, thread: str) -> list[Target]:
 
 def _target(row: Sequence[Any]) -> Target:
     thread, id, conversation, settings = row
-    return Target(thread, id, conversation, orjson.loads(settings))
+    return Target(thread, id, conversation, decoded(settings))
 
 
 def drop(tx: Tx, thread: int) -> None:
@@ -203,21 +202,21 @@ def drop(tx: Tx, thread: int) -> None:
 def _said_out(said: Said | None) -> str:
     if said is None:
         return ""
-    return orjson.dumps({"id": said.id, "parts": [part_to_json(part) for part in said.parts]}).decode()
+    return encoded({"id": said.id, "parts": [part_to_json(part) for part in said.parts]})
 
 
 def _said_in(text: str) -> Said:
-    value = orjson.loads(text)
+    value = decoded(text)
     return Said(value["id"], _parts_in(value["parts"]))
 
 
 def _artifact_out(artifact: Artifact) -> str:
     value = {"id": artifact.id, "name": artifact.name, "parts": [part_to_json(part) for part in artifact.parts]}
-    return orjson.dumps(value).decode()
+    return encoded(value)
 
 
 def _artifact_in(text: str) -> Artifact:
-    value = orjson.loads(text)
+    value = decoded(text)
     return Artifact(value["id"], _parts_in(value["parts"]), value["name"])
 
 

@@ -6,8 +6,6 @@ A thread is `queued` exactly when there is something to begin and no turn of it 
 from collections.abc import Sequence
 from typing import Any
 
-import orjson
-
 from core.agent import TaskState
 from core.clock import Instant
 from core.envelope import Envelope
@@ -25,6 +23,7 @@ from gateway.store.sqlite.memory import Live, Place
 from gateway.store.sqlite.names import name, number
 from gateway.store.sqlite.places import place, thread_is
 from gateway.store.sqlite.queries import load
+from gateway.store.sqlite.texts import decoded
 from gateway.store.sqlite.writer import Tx
 
 SQL = load("turns.sql")
@@ -158,13 +157,13 @@ def _envelope(row: Sequence[Any]) -> Envelope:
         id=id,
         seq=seq,
         person=Person(person, owner, language),
-        parts=tuple([part_from_json(part) for part in orjson.loads(parts)]),
+        parts=tuple([part_from_json(part) for part in decoded(parts)]),
         external_id=external_id,
         message_id=message_id,
         command=command,
         is_forward=bool(is_forward),
         received=received,
-        attached=Attached.from_json(orjson.loads(attached)) if attached else None,
+        attached=Attached.from_json(decoded(attached)) if attached else None,
     )
 
 

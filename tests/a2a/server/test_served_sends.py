@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 
@@ -17,7 +18,7 @@ from a2a.server.port import (
     ServedTask,
     Unsupported,
 )
-from core.agent import Ask, Reply, TaskEvent, TaskState
+from core.agent import Artifact, Ask, Reply, TaskEvent, TaskState
 from core.parts import Data, File, Text
 from core.session import Bounds
 from core.store import Store
@@ -324,3 +325,21 @@ async def test_a_caller_that_goes_away_does_not_end_its_task(store: Store) -> No
             return [task.state for task in page.tasks] == [TaskState.COMPLETED]
 
         await until(is_done)
+
+
+async def test_numbers_of_any_length_come_back_as_they_were(store: Store) -> None:
+    value = {"n": 12345678901234567890123, "f": 0.1, "s": "ü"}
+
+    async def makes(ask: Ask) -> AsyncIterator[TaskEvent]:
+        snapshot = task(ask, TaskState.COMPLETED, "x")
+        yield replace(snapshot, artifacts=(Artifact("a", (Data(value),)),), message=(Data(value),))
+
+    async with desk(store, FakeAgent(makes)) as there:
+        message = Message("m", Role.USER, (Data(value),), metadata=value)
+        answer = await there.tasks.send(ANN, Send(message))
+
+        assert isinstance(answer, ServedTask)
+        kept = await there.tasks.get(ANN, answer.id)
+        assert kept == answer
+        assert kept.artifacts[0].parts == kept.history[0].parts == (Data(value),)
+        assert kept.history[0].metadata == value
