@@ -172,7 +172,7 @@ class Live:
             artifact, known = made.artifact, self._artifacts.get(made.artifact.id)
             sealed = step.update is not None and step.update.artifact.id == artifact.id
             if sealed or known is None or not is_same(known, artifact):
-                self._artifact(artifact, step.update if sealed else None)
+                self._artifact(artifact, step.update if sealed else None, is_last=step.state.is_terminal)
             self._artifacts[artifact.id] = artifact
         if step.is_bare and not self.is_told and state is TaskState.COMPLETED and len(self._history) == 1:
             said = step.said
@@ -180,13 +180,13 @@ class Live:
         if step.is_news:
             self._become(state, said_of(step.said, self.id, self.context_id), at)
 
-    def _artifact(self, whole: Artifact, update: ArtifactUpdate | None) -> None:
+    def _artifact(self, whole: Artifact, update: ArtifactUpdate | None, *, is_last: bool = False) -> None:
         """Tell of it as it came, where its readers have all that it adds to; else of the whole of it."""
         is_whole = update is None or (update.append and whole.id not in self._growing)
         self._artifacts[whole.id] = whole
         self._growing.add(whole.id)
         if is_whole or update is None:
-            self._tell(ArtifactUpdate(self.id, self.context_id, whole, last=update is None or update.last))
+            self._tell(ArtifactUpdate(self.id, self.context_id, whole, last=is_last if update is None else update.last))
         else:
             self._tell(
                 ArtifactUpdate(self.id, self.context_id, update.artifact, append=update.append, last=update.last)

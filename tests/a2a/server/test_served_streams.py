@@ -241,3 +241,15 @@ async def test_a_bare_end_is_told_only_when_the_whole_task_confirms_it(store: St
         events = await streamed(there)
 
         assert lines(events) == ["submitted", "working", "whole", "completed"]
+
+
+async def test_an_artifact_of_a_task_that_goes_on_is_not_called_complete(store: Store) -> None:
+    async def works(ask: Ask) -> AsyncIterator[TaskEvent]:
+        yield task(ask, TaskState.WORKING, "1")
+        yield chunk(ask, " 2", append=True)
+        yield task(ask, TaskState.COMPLETED, "1 2")
+
+    async with desk(store, FakeAgent(works)) as there:
+        updates = [event for event in await streamed(there) if isinstance(event, ArtifactUpdate)]
+
+        assert [(update.append, update.last) for update in updates] == [(False, False), (True, False)]
