@@ -204,8 +204,8 @@ def account_of(entry: PluginEntry) -> Account:
 
 
 def limits_of(settings: object) -> Limits:
-    """The channel's own limits, where its settings have such."""
+    """The channel's own limits, where its settings have such; a plugin may call bounds of another kind so too."""
     limits: Any = getattr(settings, "limits", None)
-    if limits is None:
+    if not hasattr(limits, "per_second"):
         return Limits()
     return Limits(limits.per_second, limits.per_chat_second, limits.per_group_minute)
