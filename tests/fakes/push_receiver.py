@@ -33,6 +33,7 @@ class PushReceiver(Loopback):
 
     async def _take(self, request: web.Request) -> web.Response:
         self.requests += 1
+        self.changes.mark()
         body = json.loads(await request.read() or b"null")
         if self.gate is not None:
             await self.gate.wait()
