@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from core.agent import Agent, ArtifactUpdate, Ask, Road, TaskEvent, TaskRef, TaskState
-from core.answer import Answer, answer_of, artifact_pieces
+from core.answer import Answer, answer_of, artifact_pieces, end_of
 from core.assembly import Assembly, Change
 from core.clock import Clock
 from core.crashpoint import crashpoint
@@ -393,7 +393,9 @@ class Pursuit:
 
     async def _store_answer(self, records: tuple[InboxRecord, ...], *, unconfirmed: bool = False) -> None:
         turn, assembly = self.turn, self._assembly
-        if self._cancel_wanted and assembly.is_over and self._follower is None:
+        if self._follower is not None:
+            answer = Answer((), end_of(assembly))
+        elif self._cancel_wanted and assembly.is_over:
             name = "cancelled" if assembly.state is TaskState.CANCELED else "cancelled_late"
             answer = Answer((notice(name, turn.language),), TurnEnd(TurnState.CANCELLED, reason="cancelled"))
         else:
