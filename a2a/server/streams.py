@@ -1,0 +1,140 @@
+"""Open streams (A2A 1.0, section 3.5): events as they come, a comment where none does, an end for who does not read.
+
+Nothing is kept for a slow reader: while one write waits, the task's own bounded queue fills up, and when it waits too
+long the connection is aborted. A task's life is independent of its streams, and a reader that comes back begins with
+the whole task.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing
+from typing import Any
+
+from aiohttp import web
+
+from a2a.server.faults import Fault, Kind
+
+Json = dict[str, Any]
+
+HEARTBEAT = 15.0  # seconds between comments, so that proxies keep a quiet stream and dead ones are noticed
+WRITE_LIMIT = 20.0  # seconds for a reader to take what it was sent
+CROWDED_RETRY = 5.0  # seconds; until a stream may have ended
+_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no", "X-Content-Type-Options": "nosniff"}
+
+
+class Streams:
+    """The open streams of one account, over all its agents."""
+
+    def __init__(self, most: int, most_of_owner: int, *, heartbeat: float = HEARTBEAT, write: float = WRITE_LIMIT):
+        self._most, self._most_of_owner = most, most_of_owner
+        self._heartbeat, self._write_limit = heartbeat, write
+        self._of_owner: Counter[str] = Counter()
+        self._open: set[_Stream] = set()
+
+    def __len__(self) -> int:
+        return self._of_owner.total()
+
+    async def serve(
+        self,
+        request: web.Request,
+        owner: str,
+        events: AsyncGenerator[Json],
+        *,
+        frame: Callable[[Json], bytes],
+        failed: Callable[[Fault], bytes],
+        headers: Mapping[str, str],
+    ) -> web.StreamResponse:
+        """Until the events or their reader end. A Fault before the first event is raised, and the answer not begun."""
+        self._take_place(owner)
+        try:
+            async with aclosing(events):
+                first = await anext(events, None)
+                response = web.StreamResponse(headers={**_HEADERS, **headers})
+                response.content_type = "text/event-stream"
+                await response.prepare(request)
+                stream = _Stream(request, response, self._heartbeat, self._write_limit)
+                self._open.add(stream)
+                try:
+                    await stream.run(first, events, frame, failed)
+                finally:
+                    self._open.discard(stream)
+            return response
+        finally:
+            self._leave_place(owner)
+
+    def close(self) -> None:
+        """End every open stream; its reader may subscribe again elsewhere."""
+        for stream in tuple(self._open):
+            stream.end()
+
+    def _take_place(self, owner: str) -> None:
+        if self._of_owner[owner] >= self._most_of_owner or len(self) >= self._most:
+            raise Fault(Kind.BUSY, "too many streams are open", retry_after=CROWDED_RETRY)
+        self._of_owner[owner] += 1
+
+    def _leave_place(self, owner: str) -> None:
+        self._of_owner[owner] -= 1
+        if not self._of_owner[owner]:
+            del self._of_owner[owner]
+
+
+class _Stream:
+    """One open answer."""
+
+    def __init__(
+        self, request: web.Request, response: web.StreamResponse, heartbeat: float, write_limit: float
+    ) -> None:
+        self._request, self._response = request, response
+        self._heartbeat, self._write_limit = heartbeat, write_limit
+        self._telling: asyncio.Task[None] | None = None
+
+    async def run(
+        self,
+        first: Json | None,
+        events: AsyncGenerator[Json],
+        frame: Callable[[Json], bytes],
+        failed: Callable[[Fault], bytes],
+    ) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            beating = tasks.create_task(self._beat(), name="a2a-stream-beat")
+            self._telling = tasks.create_task(self._tell(first, events, frame, failed), name="a2a-stream")
+            self._telling.add_done_callback(lambda _: beating.cancel())
+
+    def end(self) -> None:
+        if self._telling is not None:
+            self._telling.cancel()
+
+    async def _tell(
+        self,
+        first: Json | None,
+        events: AsyncGenerator[Json],
+        frame: Callable[[Json], bytes],
+        failed: Callable[[Fault], bytes],
+    ) -> None:
+        if first is None:
+            return
+        try:
+            is_read = await self._write(frame(first))
+            while is_read and (event := await anext(events, None)) is not None:
+                is_read = await self._write(frame(event))
+        except Fault as fault:
+            await self._write(failed(fault))
+
+    async def _beat(self) -> None:
+        while await self._write(b":\n\n", after=self._heartbeat):
+            pass
+        self.end()
+
+    async def _write(self, data: bytes, *, after: float = 0.0) -> bool:
+        """Whether the reader took it; the connection of one that does not is aborted."""
+        if after:
+            await asyncio.sleep(after)
+        try:
+            async with asyncio.timeout(self._write_limit):
+                await self._response.write(data)
+        except (TimeoutError, ConnectionError):
+            if self._request.transport is not None:
+                self._request.transport.abort()
+            return False
+        return True
