@@ -47,9 +47,9 @@ class Callers:
         return self._required(found.pop() if len(found) == 1 else None, "bad_credentials")
 
     def known(self, request: web.Request) -> Caller:
-        """The same, but strangers are refused wherever they are let in otherwise."""
+        """The same, but a stranger is refused where strangers are not one caller like any other."""
         caller = self.identify(request)
-        return self._required(caller if caller.name else None, "no_credentials")
+        return self._required(caller if caller.name or caller.may_list else None, "no_credentials")
 
     def _named(self, shown: bytes) -> Caller | None:
         expected, caller = self._known.get(self._digest(shown), (b"", None))

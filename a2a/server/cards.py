@@ -1,4 +1,4 @@
-"""The cards of exposed agents (A2A 1.0, sections 4.4 and 8): of 1.0, with the fields of 0.3 beside them.
+"""The cards of exposed agents (A2A 1.0, sections 4.4 and 8): of 1.0, with the fields of 0.3 beside them if wished.
 
 Callers of either version find what they look for: `supportedInterfaces` those of 1.0; `url`, `preferredTransport` and
 `additionalInterfaces` those of 0.3. A scheme of `securitySchemes` holds both forms in one object.
@@ -34,7 +34,7 @@ def card(description: Description, url: str, settings: A2AServerSettings, *, is_
         "defaultInputModes": list(description.input_modes),
         "defaultOutputModes": list(description.output_modes),
         "skills": [_skill(each) for each in skills or (_only_skill(description),)],
-        **_old_interfaces(url),
+        **(_old_interfaces(url) if settings.hybrid_card else {}),
         **_security(settings),
     }
     if description.provider is not None:
@@ -43,7 +43,7 @@ def card(description: Description, url: str, settings: A2AServerSettings, *, is_
         said["documentationUrl"] = description.documentation_url
     if description.icon_url:
         said["iconUrl"] = description.icon_url
-    if settings.extended_card:
+    if settings.extended_card and settings.hybrid_card:
         said["supportsAuthenticatedExtendedCard"] = True
     return said
 
@@ -92,23 +92,22 @@ def _capabilities(settings: A2AServerSettings) -> Json:
 def _security(settings: A2AServerSettings) -> Json:
     """What is accepted. Where strangers are let in, nothing is required, but what is known is told all the same."""
     schemes: Json = {}
+    old: Json = {}
     if any(each.bearer for each in settings.callers):
-        http = {"scheme": "Bearer"}
-        schemes["bearer"] = {"httpAuthSecurityScheme": http, "type": "http", **http}
+        schemes["bearer"] = {"httpAuthSecurityScheme": {"scheme": "Bearer"}}
+        old["bearer"] = {"type": "http", "scheme": "Bearer"}
     if any(each.key for each in settings.callers):
         key = settings.key_header
-        schemes["apiKey"] = {
-            "apiKeySecurityScheme": {"location": "header", "name": key},
-            "type": "apiKey",
-            "in": "header",
-            "name": key,
-        }
+        schemes["apiKey"] = {"apiKeySecurityScheme": {"location": "header", "name": key}}
+        old["apiKey"] = {"type": "apiKey", "in": "header", "name": key}
     if not schemes:
         return {}
-    said: Json = {"securitySchemes": schemes}
+    hybrid = {name: {**scheme, **old[name]} for name, scheme in schemes.items()}
+    said: Json = {"securitySchemes": hybrid if settings.hybrid_card else schemes}
     if settings.anonymous == "off":
         said["securityRequirements"] = [{"schemes": {name: {"list": []}}} for name in schemes]
-        said["security"] = [{name: []} for name in schemes]
+        if settings.hybrid_card:
+            said["security"] = [{name: []} for name in schemes]
     return said
 
 

@@ -114,6 +114,9 @@ class A2AServerSettings(_Settings):
     streaming: bool = True
     push: bool = True
     extended_card: bool = False
+    hybrid_card: bool = (
+        True  # cards have the fields of 0.3 too: its callers need them, a strict reader of 1.0 minds them
+    )
     extensions: tuple[ExtensionSettings, ...] = Field((), max_length=20)
     allow_push_private: bool = False  # push addresses may be on loopback and in private ranges
     limits: LimitSettings = LimitSettings()
@@ -151,6 +154,6 @@ class A2AServerSettings(_Settings):
             raise ValueError(f"the agent {min(taken)!r} cannot be exposed under that name; its path has another use")
         if unknown := set(self.cards) - set(self.exposed):
             raise ValueError(f"cards.{min(unknown)} is of no agent that is exposed; name it in expose")
-        if self.extended_card and not self.callers:
+        if self.extended_card and not self.callers and self.anonymous != "shared":
             raise ValueError("extended_card is shown to callers that are known, and there are none; list them")
         return self
