@@ -92,8 +92,8 @@ class Reader:
     def _message(self, said: requests.Message) -> Message:
         if said.role != "ROLE_USER":
             raise bad_field("message.role", "should be ROLE_USER: a message to an agent is its user's")
-        if len(said.parts) > self.limits.parts:
-            raise bad_field("message.parts", f"has {len(said.parts)} parts; at most {self.limits.parts} are taken")
+        if not 0 < len(said.parts) <= self.limits.parts:
+            raise bad_field("message.parts", f"has {len(said.parts)} parts; from 1 to {self.limits.parts} are taken")
         return Message(
             id=said.message_id,
             role=Role.USER,

@@ -60,7 +60,7 @@ class Message(Incoming):
     context_id: MaybeId = Field(None, alias="contextId")
     task_id: MaybeId = Field(None, alias="taskId")
     role: str
-    parts: tuple[Part, ...] = Field(min_length=1)
+    parts: tuple[Part, ...]
     metadata: Metadata = None
     extensions: Words = ()
     reference_task_ids: Ids = Field((), alias="referenceTaskIds")

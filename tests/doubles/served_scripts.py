@@ -1,4 +1,4 @@
-"""What the double of ServedTasks does with a message: steps, chosen by the message's first word or, for kits, by its id."""
+"""What the double of ServedTasks does with a message: steps, chosen by its first word or, for the kits, by its id."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
