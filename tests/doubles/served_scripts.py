@@ -41,6 +41,7 @@ Step = Becomes | Makes | Waits | Says
 Script = Callable[[Message, ServedTask | None], Sequence[Step]]
 """The steps for a message, given the task it continues; of a bare message nothing else."""
 
+BIG = 1 << 16  # characters of a big artifact
 WORKING, COMPLETED = Becomes(TaskState.WORKING), Becomes(TaskState.COMPLETED)
 
 
@@ -51,7 +52,8 @@ def made(*parts: Part, id: str = "answer", append: bool = False, last: bool = Fa
 def by_first_word(message: Message, task: ServedTask | None) -> Sequence[Step]:
     """What most tests need.
 
-    echo TEXT, ask (a question; its answer comes back), hold (until released), many N (chunks), bare, file, fail, reject
+    echo TEXT, ask (a question; its answer comes back), hold (until released), many N (chunks), big N (artifacts), bare,
+    file, fail, reject
     """
     if task is not None:
         return [WORKING, made(Text(f"You said {text_of(message.parts)}")), COMPLETED]
@@ -63,6 +65,8 @@ def by_first_word(message: Message, task: ServedTask | None) -> Sequence[Step]:
             return [WORKING, Waits(), made(Text("released")), COMPLETED]
         case "many":
             return [WORKING, *(made(Text(f"{n} "), append=n > 0) for n in range(int(rest))), COMPLETED]
+        case "big":
+            return [WORKING, *(made(Text("x" * BIG), id=str(n)) for n in range(int(rest))), COMPLETED]
         case "bare":
             return [Says((Text("a bare answer"),))]
         case "file":

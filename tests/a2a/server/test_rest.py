@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from yarl import URL
 
 from a2a.server.port import Overloaded
 from tests.a2a.server.site import AGENT, Site, message, words
@@ -104,8 +105,6 @@ async def test_the_names_of_the_proto_file_are_taken_as_well(site: Site) -> None
     ],
 )
 async def test_other_methods_and_paths_are_not_served(site: Site, method: str, path: str, status: int) -> None:
-    from yarl import URL
-
     async with site.http.request(method, URL(site.url + path, encoded=True), headers={"A2A-Version": "1.0"}) as answer:
         assert answer.status == status
 
