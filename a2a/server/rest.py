@@ -72,18 +72,16 @@ class RestDoor:
                 try:
                     if body:
                         media_type = check_type(request, (JSON, A2A_JSON))
-                    answer = await self._answer(request, body, spelling, operation, media_type)
+                    return await self._answer(request, body, spelling, operation, media_type, told)
                 except Fault as fault:
                     told["outcome"] = fault.kind.value.reason
                     status = fault.kind.value.status
                     return response(status, spelling.refusal(fault), media_type, retry_headers(fault))
-                told["outcome"] = "ok"
-                return answer
 
         return handle
 
     async def _answer(
-        self, request: web.Request, body: bytes, spelling: Spelling, operation: Operation, media_type: str
+        self, request: web.Request, body: bytes, spelling: Spelling, operation: Operation, media_type: str, told: Json
     ) -> web.StreamResponse:
         _check_version(request, spelling)
         said = parsed(body, self._door.account.settings.limits.depth) if body else {}
@@ -99,8 +97,10 @@ class RestDoor:
                 frame=_frame,
                 failed=lambda fault: b"event: error\n" + _frame(spelling.refusal(fault)),
                 headers=headers,
+                told=told,
             )
         result = await self._door.result(operation, call, request)
+        told["outcome"] = "ok"
         return response(200, {} if result is None else result, media_type, headers)
 
 

@@ -63,19 +63,18 @@ class RpcDoor:
         call = self._door.call(request, spelling, params)
         headers = echo(call.extensions, version)
         if operation.streams:
-            answer: web.StreamResponse = await self._door.account.streams.serve(
+            return await self._door.account.streams.serve(
                 request,
                 call.caller.owner,
                 self._door.operations.events(operation, call),
                 frame=lambda event: _frame({"jsonrpc": "2.0", "id": id, "result": event}),
                 failed=lambda fault: _frame(_error(id, fault)),
                 headers=headers,
+                told=told,
             )
-        else:
-            result = await self._door.result(operation, call, request)
-            answer = response(200, {"jsonrpc": "2.0", "id": id, "result": result}, JSON, headers)
+        result = await self._door.result(operation, call, request)
         told["outcome"] = "ok"
-        return answer
+        return response(200, {"jsonrpc": "2.0", "id": id, "result": result}, JSON, headers)
 
 
 def _id_of(said: Any) -> Id:

@@ -44,8 +44,12 @@ class Streams:
         frame: Callable[[Json], bytes],
         failed: Callable[[Fault], bytes],
         headers: Mapping[str, str],
+        told: Json,
     ) -> web.StreamResponse:
-        """Until the events or their reader end. A Fault before the first event is raised, and the answer not begun."""
+        """Until the events or their reader end. A Fault before the first event is raised, and the answer not begun.
+
+        `told` gets the outcome: `ok`, `reader_lost`, or the reason of a fault behind the first event.
+        """
         self._take_place(owner)
         try:
             async with aclosing(events):
@@ -59,6 +63,7 @@ class Streams:
                     await stream.run(first, events, frame, failed)
                 finally:
                     self._open.discard(stream)
+                told["outcome"] = stream.outcome
             return response
         finally:
             self._leave_place(owner)
@@ -88,6 +93,7 @@ class _Stream:
         self._request, self._response = request, response
         self._heartbeat, self._write_limit = heartbeat, write_limit
         self._telling: asyncio.Task[None] | None = None
+        self.outcome = "ok"
 
     async def run(
         self,
@@ -119,6 +125,7 @@ class _Stream:
             while is_read and (event := await anext(events, None)) is not None:
                 is_read = await self._write(frame(event))
         except Fault as fault:
+            self.outcome = fault.kind.value.reason
             await self._write(failed(fault))
 
     async def _beat(self) -> None:
@@ -134,6 +141,7 @@ class _Stream:
             async with asyncio.timeout(self._write_limit):
                 await self._response.write(data)
         except (TimeoutError, ConnectionError):
+            self.outcome = "reader_lost"
             if self._request.transport is not None:
                 self._request.transport.abort()
             return False
