@@ -10,13 +10,14 @@ Cards are for everybody; everything else is for callers that are known, or for w
 """
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 
 from aiohttp import web
 
 from a2a.server.callers import Callers
 from a2a.server.card_serving import Cards
 from a2a.server.cards import path_of
-from a2a.server.descriptions import Describe, Description
+from a2a.server.descriptions import Describe
 from a2a.server.door import Account, Door
 from a2a.server.negotiation import Extensions
 from a2a.server.operations import Operations
@@ -49,14 +50,13 @@ class Facade:
         heartbeat: float = HEARTBEAT,
         write_limit: float = WRITE_LIMIT,
     ) -> None:
-        limits = settings.limits
         self._settings, self._tasks, self._is_default = settings, tasks, is_default
         self._account = Account(
             name=account,
             settings=settings,
             callers=Callers(account, settings),
             cards=Cards(settings, describe, public_url=public_url),
-            streams=Streams(limits.streams, limits.streams_per_owner, heartbeat=heartbeat, write=write_limit),
+            streams=Streams(settings.limits, heartbeat=heartbeat, write_limit=write_limit),
             extensions=Extensions(settings.extensions),
             clock=clock,
             telemetry=telemetry,
@@ -79,7 +79,8 @@ class Facade:
 
     def _agent_routes(self, ingress: Ingress, agent: str) -> Iterable[Route]:
         path = path_of(agent)
-        door = Door(self._account, Operations(agent, self._tasks[agent], self._settings, self._describe(agent)))
+        describe = partial(self._account.cards.description, agent)
+        door = Door(self._account, Operations(agent, self._tasks[agent], self._settings, describe))
         rpc = RpcDoor(door)
         yield from self._card_routes(ingress, agent, path)
         for each in (path, f"{path}/"):
@@ -103,19 +104,6 @@ class Facade:
 
         for well_known in WELL_KNOWN:
             yield ingress.get(path + well_known, authenticate=_anybody, handle=show)
-
-    def _describe(self, agent: str) -> "Describing":
-        return Describing(self._account.cards, agent)
-
-
-class Describing:
-    """What is known of one agent."""
-
-    def __init__(self, cards: Cards, agent: str) -> None:
-        self._cards, self._agent = cards, agent
-
-    async def __call__(self) -> Description:
-        return await self._cards.description(self._agent)
 
 
 def _anybody(request: web.Request) -> None:

@@ -17,6 +17,7 @@ from a2a.server.faults import Fault, bad_field
 from a2a.server.negotiation import echo, version_of
 from a2a.server.operation import Operation
 from a2a.server.spelling import V03_PROTO, V10, Spelling
+from a2a.server.streams import Framing
 from core.doors.ingress import Handle
 
 Json = dict[str, Any]
@@ -94,8 +95,7 @@ class RestDoor:
                 request,
                 call.caller.owner,
                 self._door.operations.events(operation, call),
-                frame=_frame,
-                failed=lambda fault: b"event: error\n" + _frame(spelling.refusal(fault)),
+                Framing(_frame, lambda fault: b"event: error\n" + _frame(spelling.refusal(fault))),
                 headers=headers,
                 told=told,
             )

@@ -16,6 +16,7 @@ from a2a.server.faults import Fault, Kind, bad_field
 from a2a.server.negotiation import echo, version_of
 from a2a.server.operation import METHODS, METHODS_03, Operation
 from a2a.server.spelling import V03, V10, Spelling
+from a2a.server.streams import Framing
 
 Json = dict[str, Any]
 Id = str | int | float | None
@@ -67,8 +68,7 @@ class RpcDoor:
                 request,
                 call.caller.owner,
                 self._door.operations.events(operation, call),
-                frame=lambda event: _frame({"jsonrpc": "2.0", "id": id, "result": event}),
-                failed=lambda fault: _frame(_error(id, fault)),
+                _framing(id),
                 headers=headers,
                 told=told,
             )
@@ -119,6 +119,13 @@ def _error(id: Id, fault: Fault) -> Json:
 def _refused(id: Id, fault: Fault) -> web.Response:
     status = fault.kind.value.status if fault.kind in _TOLD_BY_HTTP else 200
     return response(status, _error(id, fault), JSON, retry_headers(fault))
+
+
+def _framing(id: Id) -> Framing:
+    """Every event is a whole response with the request's id (section 9.4.2)."""
+    return Framing(
+        lambda event: _frame({"jsonrpc": "2.0", "id": id, "result": event}), lambda fault: _frame(_error(id, fault))
+    )
 
 
 def _frame(said: Json) -> bytes:

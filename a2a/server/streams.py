@@ -9,11 +9,13 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
+from dataclasses import dataclass
 from typing import Any
 
 from aiohttp import web
 
 from a2a.server.faults import Fault, Kind
+from a2a.server.settings import LimitSettings
 
 Json = dict[str, Any]
 
@@ -23,12 +25,22 @@ CROWDED_RETRY = 5.0  # seconds; until a stream may have ended
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no", "X-Content-Type-Options": "nosniff"}
 
 
+@dataclass(frozen=True, slots=True)
+class Framing:
+    """How a binding writes what a stream carries, as bytes of `text/event-stream`."""
+
+    event: Callable[[Json], bytes]
+    fault: Callable[[Fault], bytes]
+
+
 class Streams:
     """The open streams of one account, over all its agents."""
 
-    def __init__(self, most: int, most_of_owner: int, *, heartbeat: float = HEARTBEAT, write: float = WRITE_LIMIT):
-        self._most, self._most_of_owner = most, most_of_owner
-        self._heartbeat, self._write_limit = heartbeat, write
+    def __init__(
+        self, limits: LimitSettings, *, heartbeat: float = HEARTBEAT, write_limit: float = WRITE_LIMIT
+    ) -> None:
+        self._most, self._most_of_owner = limits.streams, limits.streams_per_owner
+        self._heartbeat, self._write_limit = heartbeat, write_limit
         self._of_owner: Counter[str] = Counter()
         self._open: set[_Stream] = set()
 
@@ -40,9 +52,8 @@ class Streams:
         request: web.Request,
         owner: str,
         events: AsyncGenerator[Json],
+        framing: Framing,
         *,
-        frame: Callable[[Json], bytes],
-        failed: Callable[[Fault], bytes],
         headers: Mapping[str, str],
         told: Json,
     ) -> web.StreamResponse:
@@ -57,10 +68,10 @@ class Streams:
                 response = web.StreamResponse(headers={**_HEADERS, **headers})
                 response.content_type = "text/event-stream"
                 await response.prepare(request)
-                stream = _Stream(request, response, self._heartbeat, self._write_limit)
+                stream = _Stream(request, response, framing, self._heartbeat, self._write_limit)
                 self._open.add(stream)
                 try:
-                    await stream.run(first, events, frame, failed)
+                    await stream.run(first, events)
                 finally:
                     self._open.discard(stream)
                 told["outcome"] = stream.outcome
@@ -88,45 +99,38 @@ class _Stream:
     """One open answer."""
 
     def __init__(
-        self, request: web.Request, response: web.StreamResponse, heartbeat: float, write_limit: float
+        self,
+        request: web.Request,
+        response: web.StreamResponse,
+        framing: Framing,
+        heartbeat: float,
+        write_limit: float,
     ) -> None:
-        self._request, self._response = request, response
+        self._request, self._response, self._framing = request, response, framing
         self._heartbeat, self._write_limit = heartbeat, write_limit
         self._telling: asyncio.Task[None] | None = None
         self.outcome = "ok"
 
-    async def run(
-        self,
-        first: Json | None,
-        events: AsyncGenerator[Json],
-        frame: Callable[[Json], bytes],
-        failed: Callable[[Fault], bytes],
-    ) -> None:
+    async def run(self, first: Json | None, events: AsyncGenerator[Json]) -> None:
         async with asyncio.TaskGroup() as tasks:
             beating = tasks.create_task(self._beat(), name="a2a-stream-beat")
-            self._telling = tasks.create_task(self._tell(first, events, frame, failed), name="a2a-stream")
+            self._telling = tasks.create_task(self._tell(first, events), name="a2a-stream")
             self._telling.add_done_callback(lambda _: beating.cancel())
 
     def end(self) -> None:
         if self._telling is not None:
             self._telling.cancel()
 
-    async def _tell(
-        self,
-        first: Json | None,
-        events: AsyncGenerator[Json],
-        frame: Callable[[Json], bytes],
-        failed: Callable[[Fault], bytes],
-    ) -> None:
+    async def _tell(self, first: Json | None, events: AsyncGenerator[Json]) -> None:
         if first is None:
             return
         try:
-            is_read = await self._write(frame(first))
+            is_read = await self._write(self._framing.event(first))
             while is_read and (event := await anext(events, None)) is not None:
-                is_read = await self._write(frame(event))
+                is_read = await self._write(self._framing.event(event))
         except Fault as fault:
             self.outcome = fault.kind.value.reason
-            await self._write(failed(fault))
+            await self._write(self._framing.fault(fault))
 
     async def _beat(self) -> None:
         while await self._write(b":\n\n", after=self._heartbeat):
