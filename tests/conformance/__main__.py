@@ -83,7 +83,7 @@ async def serve(port: int, card: str) -> None:
             facade.close()
 
 
-def main() -> None:
+def command_line() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.conformance", description=__doc__)
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
     parser.add_argument(
@@ -92,7 +92,11 @@ def main() -> None:
         default="1.0",
         help="the kit of 1.0 refuses a card with fields of 0.3, and that of 0.3 one without",
     )
-    given = parser.parse_args()
+    return parser
+
+
+def main() -> None:
+    given = command_line().parse_args()
     asyncio.run(serve(given.port, given.card))
 
 

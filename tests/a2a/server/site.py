@@ -1,7 +1,7 @@
 """The A2A server side on a loopback port, with served tasks in memory behind it, and a plain HTTP client before it."""
 
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -73,6 +73,7 @@ class Site:
     def __init__(self, base: str, facade: Facade, tasks: ServedDouble, told: Told, http: aiohttp.ClientSession) -> None:
         self.base, self.facade, self.tasks, self.told, self.http = base, facade, tasks, told, http
         self.url = f"{base}/a2a/{AGENT}"
+        self.resources: Sequence[web.AbstractResource] = ()
 
     async def ask(
         self,
@@ -194,5 +195,7 @@ async def serving(
         app = web.Application()
         app.add_routes(facade.routes(Ingress()))
         async with Listener(app, grace=1.0) as listener:
-            yield Site(f"http://127.0.0.1:{listener.port}", facade, served, told, http)
+            site = Site(f"http://127.0.0.1:{listener.port}", facade, served, told, http)
+            site.resources = tuple(app.router.resources())
+            yield site
             facade.close()
