@@ -4,7 +4,8 @@ Parameters come as the caller wrote them and answers go out in the same spelling
 Every refusal is a Fault.
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
@@ -14,7 +15,7 @@ from a2a.server import faults
 from a2a.server.descriptions import Description
 from a2a.server.faults import Fault, Kind
 from a2a.server.operation import Operation
-from a2a.server.port import Caller, Send, ServedTasks, ServeError
+from a2a.server.port import Caller, Send, ServedEvent, ServedTasks, ServeError
 from a2a.server.reading import Reader, View
 from a2a.server.settings import A2AServerSettings
 from a2a.server.spelling import Spelling
@@ -80,10 +81,11 @@ class Operations:
                 task_id, view = self._reader.task(params)
                 events = self._tasks.subscribe(call.caller, task_id)
             view = self._capped(view)
-            async for event in events:
-                yield call.spelling.writer.event(event, view)
-                if call.spelling.ends_stream(event):
-                    return
+            async with _ended(events):
+                async for event in events:
+                    yield call.spelling.writer.event(event, view)
+                    if call.spelling.ends_stream(event):
+                        return
         except ServeError as error:
             raise faults.of(error) from error
 
@@ -145,6 +147,16 @@ class Operations:
     def _capped(self, view: View) -> View:
         most = self._most_history
         return View(most if view.history is None else min(view.history, most), view.artifacts)
+
+
+@asynccontextmanager
+async def _ended(events: AsyncIterator[ServedEvent]) -> AsyncIterator[None]:
+    """Whoever makes the events is told at once that nobody listens any more, and not when memory is cleared up."""
+    try:
+        yield
+    finally:
+        if isinstance(events, AsyncGenerator):
+            await events.aclose()
 
 
 def _check_types(typed: list[str], taken: tuple[str, ...]) -> None:

@@ -28,6 +28,10 @@ MOST_VIOLATIONS = 10  # told of one call
 PAGE_SIZE = 50  # tasks, where the caller does not say (section 3.1.4)
 _SCHEME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")  # RFC 9110, 11.1
 _UNSPECIFIED = "TASK_STATE_UNSPECIFIED"  # the enumeration's zero, which ProtoJSON takes for absent
+_WHY = {
+    "missing": "is required",
+    "string_pattern_mismatch": f"should be an id: at most {requests.LONGEST_ID} characters, none a control character",
+}
 _URL_SAFE = str.maketrans("-_", "+/")  # ProtoJSON takes either alphabet
 
 R = TypeVar("R", bound=requests.Incoming)
@@ -140,8 +144,11 @@ def _path(location: tuple[int | str, ...]) -> str:
 
 
 def _why(error: Mapping[str, Any]) -> str:
+    known = _WHY.get(error["type"])
+    if known is not None:
+        return known
     said = str(error["msg"]).removeprefix("Value error, ").removeprefix("Input ")
-    return "is required" if error["type"] == "missing" else said
+    return said[:1].lower() + said[1:]
 
 
 def _part(said: requests.Part, path: str) -> Part:

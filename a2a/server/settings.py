@@ -13,6 +13,7 @@ Text = Annotated[str, Field(max_length=4000)]
 Url = Annotated[str, Field(max_length=2048, pattern=r"^(https?://[^\s#]+)?$")]
 MediaType = Annotated[str, Field(pattern=r"^[\w.+-]{1,80}/[\w.+*-]{1,80}$")]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
+AgentName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,63}$")]  # it stands in paths
 ExtensionUri = Annotated[str, Field(pattern=r"^[!-+\--~]{1,500}$")]  # in a header's list, which commas divide
 
 RESERVED = frozenset({"push"})  # `/a2a/push/` takes notifications of remote agents
@@ -105,8 +106,8 @@ class A2AServerSettings(_Settings):
     """`[plugins.NAME]`, kind a2a."""
 
     kind: Literal["a2a"] = "a2a"
-    agent: str = Field(min_length=1, max_length=128, description="name one of the agents under [agents]")
-    expose: tuple[Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")], ...] = Field((), max_length=100)
+    agent: AgentName = Field(description="name one of the agents under [agents] whose name can stand in a URL")
+    expose: tuple[AgentName, ...] = Field((), max_length=100)
     callers: tuple[CallerSettings, ...] = Field((), max_length=1000)
     anonymous: Literal["off", "by_id", "shared"] = "off"
     key_header: str = "X-API-Key"

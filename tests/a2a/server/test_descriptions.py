@@ -1,5 +1,7 @@
 """What a remote agent's card may say of it at the gateway: words, capped; never where or how it is called."""
 
+import pytest
+
 from a2a.server.cards import card
 from a2a.server.descriptions import INPUT_MODES, of_card, plain
 from a2a.server.settings import A2AServerSettings
@@ -26,6 +28,7 @@ def test_its_words_are_taken() -> None:
     assert description.icon_url == "https://they.example/icon.png"
 
 
+@pytest.mark.case("T32")
 def test_its_addresses_security_and_extensions_are_not() -> None:
     said = {
         "name": "R",
@@ -60,6 +63,7 @@ def test_what_is_not_as_it_should_be_is_what_was_known() -> None:
     assert [(skill.id, skill.name, skill.tags) for skill in description.skills] == [("ok", "ok", ("ok",))]
 
 
+@pytest.mark.case("A2A-26")
 def test_long_and_odd_words_are_cut() -> None:
     said = {"name": "a\u202e\x00" + "x" * 1000, "description": "y" * 10_000, "skills": [{"id": "s"}] * 1000}
     description = of_card(said, known=KNOWN)

@@ -43,6 +43,8 @@ def test_the_default_agent_is_exposed_first_and_each_once() -> None:
         ({"key_header": "X Y"}, "cannot be the header"),
         ({"agent": "push"}, "has another use"),
         ({"expose": ["a/b"]}, "expose.0"),
+        ({"agent": "two words"}, "agent"),
+        ({"agent": ".."}, "agent"),
         ({"cards": {"other": {}}}, "is of no agent that is exposed"),
         ({"extended_card": True}, "there are none"),
         ({"extensions": [{"uri": "a, b"}]}, "extensions.0.uri"),
