@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from a2a.card import SPOKEN
+from a2a.server.port import Overloaded
 from core.agent import ArtifactUpdate, Snapshot, StatusUpdate, TaskState
-from core.errors import TaskUnknown
+from core.errors import NotAccepted, TaskUnknown
 from tests.a2a.asking import ask, failure, heard, ref_of, words
 from tests.a2a.conftest import Connect
 from tests.a2a.server.site import serving
@@ -72,3 +73,15 @@ async def test_a_gateway_can_ask_a_gateway_over_every_interface(connect: Connect
         assert words(await remote.get(task)) == "0 1 2 "
         assert isinstance(await failure(remote.get(type(task)("nobody", ""))), TaskUnknown)
         assert (await remote.discover()).warnings == ()
+
+
+@pytest.mark.parametrize("interface", SPOKEN)
+async def test_a_caller_that_comes_when_there_is_too_much_to_do_may_come_again(
+    connect: Connect, interface: str
+) -> None:
+    async with serving() as site:
+        site.tasks.error = Overloaded("too much to do", retry_after=7.0)
+        remote = connect(site.base, interfaces=[interface])
+        error = await failure(remote.send(ask("hello")))
+    assert isinstance(error, NotAccepted)
+    assert error.retry_after == 7.0
