@@ -6,7 +6,7 @@ Every refusal is a Fault.
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -120,7 +120,7 @@ class Operations:
         return call.spelling.writer.task(await self._tasks.cancel(call.caller, task_id), self._capped(view))
 
     async def _set_push(self, call: Call, params: Json) -> Json:
-        config = self._reader.push(params)
+        config = replace(self._reader.push(params), protocol=call.spelling.version)
         return call.spelling.writer.push(await self._tasks.set_push(call.caller, config))
 
     async def _push(self, call: Call, params: Json) -> Json:
@@ -139,6 +139,8 @@ class Operations:
         request, view = self._reader.send(params, extensions=call.extensions, idempotency_key=call.idempotency_key)
         if request.push is not None and not self._settings.push:
             raise Fault(Kind.PUSH_NOT_SUPPORTED, "the agent sends no push notifications")
+        if request.push is not None:
+            request = replace(request, push=replace(request.push, protocol=call.spelling.version))
         typed = [part.media_type for part in request.message.parts if isinstance(part, File)]
         if typed:
             _check_types(typed, (await self._describe()).input_modes)

@@ -8,6 +8,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
+from core.access import Access
+
 Words = Annotated[str, Field(max_length=200)]
 Text = Annotated[str, Field(max_length=4000)]
 Url = Annotated[str, Field(max_length=2048, pattern=r"^(https?://[^\s#]+)?$")]
@@ -112,6 +114,8 @@ class A2AServerSettings(_Settings):
     anonymous: Literal["off", "by_id", "shared"] = "off"
     key_header: str = "X-API-Key"
     cards: dict[str, CardSettings] = {}  # by the agents' names
+    passes: tuple[Annotated[str, Field(min_length=1, max_length=500)], ...] = Field((), max_length=100)
+    push_configs: int = Field(10, ge=1, le=1000)  # of one task
     streaming: bool = True
     push: bool = True
     extended_card: bool = False
@@ -126,6 +130,11 @@ class A2AServerSettings(_Settings):
     def exposed(self) -> tuple[str, ...]:
         """The agents that can be called; the first one is the default."""
         return tuple(dict.fromkeys((self.agent, *self.expose)))
+
+    @property
+    def access(self) -> Access:
+        """Who gets this far has been let in: callers are told by their secrets, and not by lists of people."""
+        return Access("open", "off")
 
     @property
     def unauthenticated(self) -> str | None:

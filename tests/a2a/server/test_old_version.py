@@ -70,6 +70,7 @@ async def test_the_push_config_of_a_task_is_set_read_listed_and_dropped(site: Si
         made = (await site.rpc_03("tasks/pushNotificationConfig/set", set_)).said["result"]
     assert made == {"taskId": task, "pushNotificationConfig": {**HOOK, "id": task}}
     assert (await site.rpc_03("tasks/pushNotificationConfig/get", {"id": task})).said["result"] == made
+    assert [config.protocol for config in await site.tasks.pushes(site.tasks.sent[0][0], task)] == ["0.3"]
     assert (await site.rpc_03("tasks/pushNotificationConfig/list", {"id": task})).said["result"] == [made]
     by_id = {"id": task, "pushNotificationConfigId": task}
     assert (await site.rpc_03("tasks/pushNotificationConfig/delete", by_id)).said["result"] is None
