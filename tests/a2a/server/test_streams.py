@@ -3,11 +3,13 @@
 import asyncio
 import json
 import socket
+from collections.abc import AsyncIterator
 
 import pytest
 
-from a2a.server.port import Overloaded
+from a2a.server.port import Caller, Overloaded, Send, ServedEvent
 from tests.a2a.server.site import Site, Stream, message, serving
+from tests.doubles.served import ServedDouble
 from tests.waiting import until
 
 BIG_ONES = 300  # artifacts, of 20 MB together: more than any buffer on the way holds
@@ -80,17 +82,20 @@ async def test_a_refusal_before_the_first_event_is_a_plain_answer(site: Site) ->
     assert (refused.status, refused.reason) == (400, "UNSUPPORTED_OPERATION")
 
 
-async def test_a_failure_behind_the_first_event_is_an_event(site: Site) -> None:
-    class Failing(type(site.tasks)):  # type: ignore[misc]
-        async def stream(self, caller, request):  # type: ignore[no-untyped-def]
-            async for event in super().stream(caller, request):
-                yield event
-                raise Overloaded("too much to do", retry_after=1.0)
+class Failing(ServedDouble):
+    """Has too much to do once a stream has begun."""
 
-    async with Failing() as tasks, serving(tasks=tasks) as failing:
-        async with failing.rpc_stream("SendStreamingMessage", message("echo x")) as stream:
+    async def stream(self, caller: Caller, request: Send) -> AsyncIterator[ServedEvent]:
+        async for event in super().stream(caller, request):
+            yield event
+            raise Overloaded("too much to do", retry_after=1.0)
+
+
+async def test_a_failure_behind_the_first_event_is_an_event() -> None:
+    async with serving(tasks=Failing()) as site:
+        async with site.rpc_stream("SendStreamingMessage", message("echo x")) as stream:
             assert (await stream.rest())[-1]["error"]["code"] == -32000
-        async with failing.stream("POST", "/message:stream", message("echo x")) as stream:
+        async with site.stream("POST", "/message:stream", message("echo x")) as stream:
             assert (await stream.rest())[-1]["error"]["status"] == "UNAVAILABLE"
 
 
