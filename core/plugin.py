@@ -12,7 +12,10 @@ from core.clock import Clock, Instant
 from core.delivery import Delivery, Outcome, Payload, Piece
 from core.envelope import Inbound, Moved, Unreadable
 from core.identity import Address
+from core.telemetry import Silent, Telemetry
 from core.values import value
+
+SILENT = Silent()
 
 if TYPE_CHECKING:
     from core.doors.ingress import Ingress, Route
@@ -181,3 +184,4 @@ class Host:
     public_url: str = ""  # where others reach the gateway; "" when nobody said
     is_default: bool = True  # the first account of its kind: it may own the kind's short path
     following: "FollowedWork | None" = None  # for accounts that follow the work itself
+    telemetry: Telemetry = SILENT

@@ -5,63 +5,81 @@ is nothing to render, and what goes out as deliveries are the push notifications
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Iterable, Mapping
+from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from a2a.server.port import ServedTasks
-from a2a.server.pushing import CONFIGS, Body, Pushes
+from a2a.server.descriptions import Description, plain
+from a2a.server.encoding import dumps
+from a2a.server.facade import Facade
+from a2a.server.port import ServedEvent, ServedTask, ServedTasks
+from a2a.server.pushing import Body, Pushes
+from a2a.server.reading import View
 from a2a.server.served import Served
 from a2a.server.served_lives import Lives
+from a2a.server.settings import A2AServerSettings
+from a2a.server.writing import Writer10
+from a2a.server.writing_03 import Writer03
 from core.delivery import Delivery, Outcome, Payload, Piece
 from core.errors import ConfigurationError
 from core.following import Follower
 from core.identity import Source
-from core.plugin import Capabilities, Host, Intake, PreviewFrame
+from core.plugin import AgentPlugin, Capabilities, Host, Intake, PreviewFrame
 
 if TYPE_CHECKING:
     from core.doors.ingress import Ingress, Route
 
 KIND = "a2a"
 
-Facade = Callable[["Ingress", Mapping[str, ServedTasks]], Iterable["Route"]]
-"""What makes the HTTP routes in front of the tasks of each exposed agent."""
+
+VERSION, CHANGED = version("frontdesk"), time.time()
+TOLD = View(history=0)  # a notification says what changed, and not all that was said before
 
 
-@dataclass(frozen=True, slots=True)
-class Serving:
-    """What the account's configuration says, as this side needs it."""
+async def _describe(agent: str) -> Description:
+    return plain(agent, VERSION, CHANGED)
 
-    agents: Sequence[str]  # that can be called, by name
-    passes: Sequence[str] = ()  # keys of a message's metadata, and extensions, that go on to the agent
-    allow_push_private: bool = False
-    push_configs: int = CONFIGS  # of one task at most
+
+def notification(event: ServedEvent, protocol: str) -> bytes:
+    """The body of a push notification: a StreamResponse of 1.0 (4.3.3), or the whole task of 0.3."""
+    if protocol.startswith("0.") and isinstance(event, ServedTask):
+        return dumps(Writer03().task(event, TOLD))
+    return dumps(Writer10().event(event, TOLD))
 
 
 class A2APlugin:
     """Construction does no I/O."""
 
-    def __init__(self, account: str, serving: Serving, host: Host, *, body: Body, facade: Facade) -> None:
+    def __init__(self, account: str, settings: A2AServerSettings, host: Host, *, body: Body = notification) -> None:
         if host.following is None:
             raise ConfigurationError("this host does not let plugins follow work", setting=f"plugins.{account}")
-        self._facade, self._intake = facade, None
         self._pushes = Pushes(
             Source(KIND, account),
             host.following.records,
             host.client,
             body,
-            allow_private=serving.allow_push_private,
-            limit=serving.push_configs,
+            allow_private=settings.allow_push_private,
+            limit=settings.push_configs,
         )
         self._lives = Lives(host.following.records, self._pushes)
         self.tasks: Mapping[str, ServedTasks] = {
             agent: Served(
-                account, agent, host.following, self._lives, self._pushes, lambda: self._intake, serving.passes
+                account, agent, host.following, self._lives, self._pushes, lambda: self._intake, settings.passes
             )
-            for agent in serving.agents
+            for agent in settings.exposed
         }
-
-    _intake: Intake | None
+        self._intake: Intake | None = None
+        self._facade = Facade(
+            account,
+            settings,
+            self.tasks,
+            _describe,
+            clock=host.clock,
+            telemetry=host.telemetry,
+            public_url=host.public_url,
+            is_default=host.is_default,
+        )
 
     @property
     def capabilities(self) -> Capabilities:
@@ -82,9 +100,10 @@ class A2APlugin:
             await asyncio.Event().wait()
         finally:
             self._intake = None
+            self._facade.close()
 
     def routes(self, ingress: "Ingress") -> Iterable["Route"]:
-        return self._facade(ingress, self.tasks)
+        return self._facade.routes(ingress)
 
     def render(self, piece: Piece) -> tuple[Payload, ...]:
         """Answers are followed, not shown."""
@@ -97,3 +116,16 @@ class A2APlugin:
     async def preview(self, frame: PreviewFrame) -> str:
         del frame
         return ""
+
+
+class A2AChannel:
+    """What the entry point offers: the kind, its settings, and accounts made from them."""
+
+    kind = KIND
+    Settings = A2AServerSettings
+
+    def create(self, account: str, settings: A2AServerSettings, host: Host) -> AgentPlugin:
+        return A2APlugin(account, settings, host)
+
+
+PLUGIN = A2AChannel()

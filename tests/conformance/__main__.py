@@ -1,91 +1,99 @@
-"""`python -m tests.conformance --port P`: the A2A server side on loopback, answering as the official kits expect.
+"""`python -m tests.conformance --port P`: a gateway on loopback that answers over A2A as the official kits expect.
 
-Whoever calls is let in (`anonymous = "shared"`), and push addresses may be on this machine. How the kits are run is in
-docs/a2a-server.md.
+Whoever calls is let in (`anonymous = "shared"`), and push addresses may be on this machine. Behind it is the whole
+line, with a database and the local agent of agent.py. How the kits are run is in docs/a2a-server.md.
 """
 
 import argparse
 import asyncio
 import signal
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
 
 from aiohttp import web
 
-from a2a.server.descriptions import Description, Skill
-from a2a.server.encoding import dumps
-from a2a.server.facade import Facade
-from a2a.server.port import PushConfig, ServedEvent
-from a2a.server.reading import View
-from a2a.server.settings import A2AServerSettings
-from a2a.server.writing import Writer10
+from a2a.server.settings import A2AServerSettings, CardSettings, SkillSettings
+from config.settings import AccountSettings, GatewaySettings, PluginEntry, Settings
 from core.clock import SystemClock
 from core.doors.ingress import Ingress
 from core.doors.listener import Listener
-from core.doors.outbound import GuardedClient, OutboundError, OutboundPolicy
+from core.doors.outbound import GuardedClient
+from core.ids import new_id
+from core.plugin import Host
+from core.pursuit import Delegate
 from core.telemetry import Silent
-from tests.doubles.served import ServedDouble
-from tests.doubles.served_scripts import by_kit
+from gateway.agents.local import LocalAgent
+from gateway.composition import Line
+from gateway.store.sqlite import SqliteStore
+from tests.conformance.agent import Conformant
 
-AGENT = "conformance"
-PRIVATE = OutboundPolicy(allow_private=True)
+AGENT, ACCOUNT = "conformance", "kit"
+SKILL = SkillSettings(
+    id="conformance", name="Conformance", description="Answers by the message's id.", tags=("conformance",)
+)
 
 
-def settings(card: str) -> A2AServerSettings:
+def settings(card: str) -> Settings:
     is_hybrid = card == "hybrid"
-    return A2AServerSettings(
+    served = A2AServerSettings(
         agent=AGENT,
         anonymous="shared",
         allow_push_private=True,
         extended_card=not is_hybrid,
         hybrid_card=is_hybrid,
+        cards={AGENT: CardSettings(name="Frontdesk conformance", version="1.0.0", skills=(SKILL,))},
     )
+    account = AccountSettings(kind="a2a", agent=AGENT)
+    plugins = {ACCOUNT: PluginEntry(ACCOUNT, "a2a", account, served)}
+    return Settings(GatewaySettings(), {}, plugins, origin="the conformance server")
 
 
-async def describe(agent: str) -> Description:
-    return Description(
-        name="Frontdesk conformance",
-        description="Answers as the official compatibility kits expect.",
-        version="1.0.0",
-        changed=0.0,
-        skills=(Skill("conformance", "Conformance", "Answers by the message's id.", ("conformance",)),),
-    )
-
-
-class Pusher:
-    """Tells push addresses of events, once; what fails is not tried again."""
-
-    def __init__(self, client: GuardedClient) -> None:
-        self._client = client
-
-    async def __call__(self, config: PushConfig, event: ServedEvent) -> None:
-        headers = {"Content-Type": "application/a2a+json"}
-        if config.scheme:
-            headers["Authorization"] = f"{config.scheme} {config.credentials}"
-        if config.token:
-            headers["X-A2A-Notification-Token"] = config.token
-        body = dumps(Writer10().event(event, View()))
+@asynccontextmanager
+async def line_over(store: SqliteStore, wanted: Settings) -> AsyncIterator[Line]:
+    clock = SystemClock()
+    async with GuardedClient() as client, asyncio.TaskGroup() as tasks:
+        host = Host(client, store, store, store, clock, new_id())
+        line = Line(wanted, store, host, tasks, clock, Silent())
+        agent = LocalAgent(AGENT, Conformant(), store, clock, tasks)
+        line.delegates[AGENT] = Delegate(agent, resubmits=True, is_local=True)
+        await line.recover()
+        running = tasks.create_task(line.plugins[ACCOUNT].run(line.intake(ACCOUNT)))
         try:
-            await self._client.request("POST", config.url, policy=PRIVATE, headers=headers, body=body)
-        except OutboundError as error:
-            print(f"push to {config.url}: {error}", flush=True)
+            yield line
+        finally:
+            running.cancel()
+            line.lanes.stop()
+            line.outbox.stop()
+            raise _Stopped
 
 
-async def serve(port: int, card: str) -> None:
+class _Stopped(Exception):
+    """Ends the TaskGroup with whatever is still at work."""
+
+
+async def serve(port: int, path: Path, wanted: Settings) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    async with GuardedClient() as client, ServedDouble(by_kit, notify=Pusher(client)) as tasks:
-        facade = Facade("kit", settings(card), {AGENT: tasks}, describe, clock=SystemClock(), telemetry=Silent())
-        app = web.Application()
-        app.add_routes(facade.routes(Ingress()))
-        async with Listener(app, port=port, grace=1.0) as listener:
-            print(f"listening on {listener.port}", flush=True)
-            await stop.wait()
-            facade.close()
+    async with SqliteStore(path) as store:
+        await store.hold()
+        try:
+            async with line_over(store, wanted) as line:
+                app = web.Application()
+                app.add_routes(line.plugins[ACCOUNT].routes(Ingress()))
+                async with Listener(app, port=port, grace=1.0) as listener:
+                    print(f"listening on {listener.port}", flush=True)
+                    await stop.wait()
+        except* _Stopped:
+            print("stopped", flush=True)
 
 
 def command_line() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.conformance", description=__doc__)
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
+    parser.add_argument("--store", default="", help="sqlite:///PATH; a new one in a temporary folder when left out")
     parser.add_argument(
         "--card",
         choices=("1.0", "hybrid"),
@@ -97,7 +105,9 @@ def command_line() -> argparse.ArgumentParser:
 
 def main() -> None:
     given = command_line().parse_args()
-    asyncio.run(serve(given.port, given.card))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(given.store.removeprefix("sqlite:///")) if given.store else Path(folder) / "kit.db"
+        asyncio.run(serve(given.port, path, settings(given.card)))
 
 
 if __name__ == "__main__":

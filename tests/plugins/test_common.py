@@ -1,4 +1,7 @@
-"""What every channel keeps, whatever it is: the suite a new plugin runs unedited. Add it to `ACCOUNTS`, that is all."""
+"""What every channel keeps, whatever it is: the suite a new plugin runs unedited. Add it to `ACCOUNTS`, that is all.
+
+The A2A server side shows nothing to anybody; its suite is tests/a2a/server.
+"""
 
 import json
 from collections.abc import AsyncIterator, Mapping
@@ -27,7 +30,10 @@ ACCOUNTS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-@pytest.fixture(params=sorted(catalogue.PLUGINS))
+CHANNELS = sorted(kind for kind, (model, _) in catalogue.PLUGINS.items() if model.startswith("plugins."))
+
+
+@pytest.fixture(params=CHANNELS)
 def kind(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from a2a.server.plugin import A2APlugin, Serving
+from a2a.server.plugin import A2APlugin
 from a2a.server.port import Caller, Message, Role, Send, ServedEvent, ServedTask, ServedTasks, StatusChange
+from a2a.server.settings import A2AServerSettings
 from core.agent import ArtifactUpdate
 from core.clock import SystemClock
 from core.doors.outbound import GuardedClient
@@ -74,8 +75,14 @@ async def desk(
     work = FollowedWork(store, lambda: there[0].tracker, lambda: there[0].lanes, lambda: there[0].outbox, SystemClock())
     async with GuardedClient() as client:
         host = Host(client, store, store, store, SystemClock(), "test", following=work)  # type: ignore[arg-type]
-        serving = Serving(("agent", "other"), ("urn:passed",), allow_push_private=allow_push_private)
-        plugin = A2APlugin("desk", serving, host, body=body, facade=lambda _ingress, _tasks: ())
+        settings = A2AServerSettings(
+            agent="agent",
+            expose=("other",),
+            anonymous="shared",
+            passes=("urn:passed",),
+            allow_push_private=allow_push_private,
+        )
+        plugin = A2APlugin("desk", settings, host, body=body)
         async with world(store, agent, plugin, **{"patience": PATIENT, **options}) as line:  # type: ignore[arg-type]
             there.append(line)
             running = asyncio.ensure_future(plugin.run(line.intake))
