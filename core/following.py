@@ -24,7 +24,6 @@ from core.values import value
 if TYPE_CHECKING:
     from core.assembly import Assembly
     from core.identity import Source
-    from core.outbox import Outbox
     from core.session import Lanes
     from core.store import Cancellation, Turn, TurnEnd
     from core.tracker import TaskTracker
@@ -194,8 +193,6 @@ class FollowedRecords(Protocol):
 
     async def targets_of(self, thread: str) -> Sequence[Target]: ...
 
-    async def post(self, conversation: str, turn: str, piece: RenderedPiece, now: Instant) -> bool: ...
-
 
 class Progress:
     """One turn's part in followed work: what was made known of it so far, and so what is a step beyond that."""
@@ -277,15 +274,10 @@ class FollowedWork:
         records: FollowedRecords,
         tracker: Callable[[], "TaskTracker"],
         lanes: Callable[[], "Lanes"],
-        outbox: Callable[[], "Outbox"],
         clock: Clock,
     ) -> None:
         self.records, self.clock = records, clock
-        self._tracker, self._lanes, self._outbox = tracker, lanes, outbox
-
-    def wake(self, conversation: str, account: str) -> None:
-        """Something is queued for this conversation."""
-        self._outbox().wake(conversation, account)
+        self._tracker, self._lanes = tracker, lanes
 
     async def cancel(self, thread: str, owner: str, at: Instant) -> bool:
         """True when its agent is told, who will say what comes of it; False when the work is over by this."""

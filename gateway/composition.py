@@ -46,7 +46,7 @@ class Line:
         self.store, self.host = store, host
         self._use(settings)
         self._tasks, self._clock, self._telemetry = tasks, clock, telemetry
-        work = FollowedWork(store, lambda: self.tracker, lambda: self.lanes, lambda: self.outbox, clock)
+        work = FollowedWork(store, lambda: self.tracker, lambda: self.lanes, clock)
         self.plugins: Mapping[str, AgentPlugin] = make_plugins(settings.plugins, replace(host, following=work))
         self._followers = {
             name: cast(FollowingPlugin, plugin).follower for name, plugin in self.plugins.items() if follows(plugin)

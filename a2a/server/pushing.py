@@ -104,7 +104,8 @@ class Pushes:
         targets = self._open.get(turn.thread)
         if not targets:
             return ()
-        payloads = [*self._beginning(turn), *_payloads(step, at, more=more)]
+        where = {"context": turn.address.topic}
+        payloads = [where | payload for payload in (*self._beginning(turn), *_payloads(step, at, more=more))]
         return [
             Report(target.conversation, RenderedPiece(f"push:{target.id}:{turn.revision}.{n}", "", (payload,)))
             for target in targets.values()
@@ -139,11 +140,10 @@ class Pushes:
         return next((config for config in await self.of(task_id) if config.id == config_id), None)
 
     async def _body_of(self, delivery: Delivery, config: PushConfig) -> bytes:
-        work = await self._records.followed(config.task_id)
-        if work is not None and config.protocol.startswith("0."):
+        is_old = config.protocol.startswith("0.")
+        if is_old and (work := await self._records.followed(config.task_id)) is not None:
             return self._body(task_of(work), config.protocol)
-        context = work.topic if work is not None else ""
-        return self._body(_event_of(delivery.payload, config.task_id, context), config.protocol)
+        return self._body(_event_of(delivery.payload, config.task_id), config.protocol)
 
     async def _post(self, config: PushConfig, body: bytes) -> Outcome:
         try:
@@ -205,7 +205,8 @@ def _said_out(said: Said | None) -> dict[str, Any]:
     return {"said": {"id": said.id, "parts": [part_to_json(part) for part in said.parts]}} if said is not None else {}
 
 
-def _event_of(payload: Payload, task_id: str, context_id: str) -> ServedEvent:
+def _event_of(payload: Payload, task_id: str) -> ServedEvent:
+    context_id = payload["context"]
     if (artifact := payload.get("artifact")) is not None:
         whole = Artifact(artifact["id"], tuple(map(part_from_json, artifact["parts"])), artifact["name"])
         return ArtifactUpdate(task_id, context_id, whole, last=True)

@@ -210,7 +210,10 @@ class Served:
     async def set_push(self, caller: Caller, config: PushConfig) -> PushConfig:
         self._pushes.check(config)
         async with self._held(caller, config.task_id) as live:
-            return await self._stored(self._pushes.put(config, is_over=live.state.is_terminal))
+            stored = await self._stored(self._pushes.put(config, is_over=live.state.is_terminal))
+            if live.state.is_terminal:  # maybe only just now
+                self._pushes.ended(live.id)
+            return stored
 
     async def push(self, caller: Caller, task_id: str, config_id: str) -> PushConfig:
         for config in await self.pushes(caller, task_id):

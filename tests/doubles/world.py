@@ -1,7 +1,7 @@
 """The line, whole, with a channel and agents in memory: what the journeys walk through."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -60,7 +60,9 @@ class World:
         collect: float = 0.0,
         access: Access | None = None,
         limits: Limits | None = None,
+        others: Sequence[FakeAgent] = (),
     ) -> None:
+        """`others` are agents that a message may name besides the account's own."""
         self.store, self.agent, self.plugin, self.events = store, agent, plugin, Events()
         clock, plugins = SystemClock(), {"desk": plugin}
         is_followed = plugin.capabilities.follows
@@ -74,7 +76,7 @@ class World:
             lambda turn: self.previews.end(turn),
         )
         self.previews = Previews(plugins, store, tasks, self.outbox.is_throttled, self.events)
-        delegates = {agent.name: Delegate(agent, resubmits)}
+        delegates = {each.name: Delegate(each, resubmits) for each in (agent, *others)}
         self.tracker = TaskTracker(
             store,
             delegates,
@@ -91,7 +93,10 @@ class World:
         self.lanes = Lanes(
             store, lambda: bounds or Bounds(), tasks, clock, self.events, self.tracker.work, self.desk.answer
         )
-        account = Account(Source("fake", "desk"), agent.name, access or Access("open", "all"), collect=collect)
+        routes = frozenset(other.name for other in others)
+        account = Account(
+            Source("fake", "desk"), agent.name, access or Access("open", "all"), collect=collect, routes=routes
+        )
         self.intake = SourceIntake(lambda: account, store, self.lanes, clock, self.events, is_followed=is_followed)
         self._numbers = count(1)
 

@@ -72,7 +72,7 @@ async def desk(
     store: Store, agent: FakeAgent | LocalAgent, *, allow_push_private: bool = False, **options: Any
 ) -> AsyncIterator[Desk]:
     there: list[World] = []
-    work = FollowedWork(store, lambda: there[0].tracker, lambda: there[0].lanes, lambda: there[0].outbox, SystemClock())
+    work = FollowedWork(store, lambda: there[0].tracker, lambda: there[0].lanes, SystemClock())
     async with GuardedClient() as client:
         host = Host(client, store, store, store, SystemClock(), "test", following=work)  # type: ignore[arg-type]
         settings = A2AServerSettings(

@@ -170,6 +170,19 @@ async def test_a_task_of_another_agent_of_the_gateway_is_unknown(store: Store) -
             await there.plugin.tasks["other"].get(ANN, done.id)
 
 
+async def test_a_message_goes_to_the_agent_that_it_was_sent_to_and_to_none_that_is_not_exposed(store: Store) -> None:
+    other, hidden = FakeAgent(name="other"), FakeAgent(name="hidden")
+    async with desk(store, agent := FakeAgent(), others=[other, hidden]) as there:
+        tasks = there.plugin.tasks["other"]
+        sent = await tasks.send(ANN, Send(there.message("hello", context="trip")))
+        await there.send("hello", context="trip")
+
+        assert isinstance(sent, ServedTask)
+        assert await tasks.get(ANN, sent.id) == sent
+        assert [len(each.asks) for each in (agent, other, hidden)] == [1, 1, 0]
+        assert other.asks[0].context_id is agent.asks[0].context_id is None
+
+
 @pytest.mark.case("T64")
 async def test_the_id_of_a_task_has_more_chance_in_it_than_could_be_guessed(store: Store) -> None:
     async with desk(store, FakeAgent()) as there:
