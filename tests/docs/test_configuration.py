@@ -31,7 +31,7 @@ def nested(model: Model, title: str) -> Iterator[tuple[str, Model]]:
 
 def documented_models() -> dict[str, Model]:
     kinds = catalogue.kinds()
-    found: dict[str, Model] = {"`[gateway]`": GatewaySettings, "Every kind": AccountSettings}
+    found: dict[str, Model] = {"`[gateway]`": GatewaySettings} | dict(nested(AccountSettings, "Every kind"))
     for group in (kinds.agents, kinds.plugins):
         for kind in group:
             found |= dict(nested(group[kind], f'`kind = "{kind}"`'))
