@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from config.problems import ConfigurationProblems, Problem, problems_of, unknown
+from config.routing import routing_problems
 from config.secrets import Secrets
 from config.settings import (
     NAME,
@@ -134,8 +135,8 @@ class _Composition:
         account = self.model(AccountSettings, path, {key: value for key, value in table.items() if key in common})
         settings = self.model(model, path, _declared(model, table, host=common), beside=common)
         agents = self.source.tables.get("agents", {})
-        if account and account.agent not in agents:
-            self.problems.append(unknown(f"{path}.agent", account.agent, agents, "agent"))
+        if account:
+            self.problems += routing_problems(path, account, agents)
         return PluginEntry(name, kind, _as_its_kind(account, settings), settings) if account and settings else None
 
     def _kind(self, table: Mapping[str, Any], known: Mapping[str, Any], path: str) -> str:

@@ -9,13 +9,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, field_validator, model_validator
 
 from config.secrets import secrets_in
 from config.units import Bytes, Seconds
+from core.commands import is_own
 
 NAME = re.compile(r"[a-z0-9_-]{1,64}")
 LONGEST = 366 * 86_400  # seconds; a year bounds every duration
@@ -122,6 +123,51 @@ class LocalAgentSettings(BaseModel):
     options: dict[str, Any] = Field(default_factory=dict, description="give the options that this agent takes")
 
 
+def _as_text(value: object) -> object:
+    """Channels write ids as numbers, and so do people."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+IdText = Annotated[str, BeforeValidator(_as_text), Field(max_length=256)]
+
+
+class RouteSettings(BaseModel):
+    """`[[plugins.NAME.routes]]`: a message that meets every condition given here goes to this agent."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+    chat: IdText = Field("", description="give the channel's id of the chat")
+    topic: IdText = Field("", description="give the channel's id of the topic")
+    command: str = Field("", pattern=r"^(/?\w{1,32})?$", description="give a word that is typed after a slash")
+    language: str = Field("", pattern=r"^([A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*)?$", description="give a tag such as zh")
+    agent: str = Field(description="name the agent that answers, one of [agents.*]")
+    fallback: str = Field("", description="name the agent that is asked while this one is down, one of [agents.*]")
+
+    @field_validator("command")
+    @classmethod
+    def _is_for_an_agent(cls, command: str) -> str:
+        name = command.removeprefix("/").lower()
+        if is_own(name):
+            raise ValueError(f"/{name} is the gateway's own command; take another word")
+        return name
+
+    @model_validator(mode="after")
+    def _asks_something(self) -> Self:
+        if not (self.chat or self.topic or self.command or self.language):
+            raise ValueError("it takes every message; give it a condition, or set the account's agent instead")
+        return self
+
+    def takes_all_of(self, other: "RouteSettings") -> bool:
+        """Whether nothing is left for the other, where it stands below this one."""
+        ranges = (other.language.lower(), other.language.lower().partition("-")[0]) if other.language else ()
+        return (
+            self.chat in ("", other.chat)
+            and self.topic in ("", other.topic)
+            and self.command in ("", other.command)
+            and (not self.language or self.language.lower() in ranges)
+        )
+
+
 class AccountSettings(BaseModel):
     """What every `[plugins.NAME]` has, whatever its kind: the host reads these, the plugin its own."""
 
@@ -129,6 +175,9 @@ class AccountSettings(BaseModel):
 
     kind: str
     agent: str = Field(description="name the agent that answers here, one of [agents.*]")
+    fallback: str = Field("", description="name the agent that is asked while that one is down, one of [agents.*]")
+    routes: tuple[RouteSettings, ...] = Field((), max_length=1000, description="write [[plugins.NAME.routes]]")
+    choose: bool = Field(False, description="give true to let people choose their agent by /agents, else false")
     owner: str = Field("per_sender", pattern=r"^[A-Za-z0-9_.-]{1,64}$", description="give per_sender or a name")
     language: Literal["", "en", "zh"] = ""  # of the notices; "": as the channel reports it for each person
     collect: Seconds = Field(0.0, ge=0, le=60, description="give a duration up to a minute; 0 turns collecting off")

@@ -15,7 +15,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "status": ("What is being worked on", "正在处理什么"),
     "cancel": ("Stop the present work; /cancel all stops everything here", "停止当前任务；/cancel all 停止全部"),
     "again": ("Show once more what may not have arrived", "重新显示可能没有送达的内容"),
+    "agents": ("Who can answer here, and choosing among them", "谁可以在这里回答，以及如何选择"),
 }
+UNKNOWN = "unknown "  # begins what command_of says of a command that is not the host's own
 
 _SHAPE = re.compile(r"/(\w{1,32})(?:\s+(.*))?", re.DOTALL)
 _ALIASES = {
@@ -25,7 +27,13 @@ _ALIASES = {
     "状态": "status",
     "取消": "cancel",
     "重发": "again",
+    "智能体": "agents",
 }
+
+
+def is_own(name: str) -> bool:
+    """Whether a command is the host's own, by whichever of its names."""
+    return name in COMMANDS or name in _ALIASES
 
 
 def command_of(inbound: Inbound) -> str:
@@ -45,5 +53,5 @@ def command_of(inbound: Inbound) -> str:
     name, argument = match[1].lower(), (match[2] or "").strip()
     name = _ALIASES.get(name, name)
     if name not in COMMANDS:
-        return f"unknown {name}"
+        return UNKNOWN + name
     return f"{name} {argument}".strip()

@@ -13,8 +13,20 @@ from core.delivery import Piece
 from core.notices import notice
 from core.outbox import Outbox
 from core.persistence import patiently
+from core.routes import AUTO, Routes
 from core.session import Lanes
-from core.store import Deliveries, DeskRecords, DeskView, Observation, Turn, TurnEnd, Turns, TurnState, Work
+from core.store import (
+    Admissions,
+    Deliveries,
+    DeskRecords,
+    DeskView,
+    Observation,
+    Turn,
+    TurnEnd,
+    Turns,
+    TurnState,
+    Work,
+)
 from core.tracker import TaskTracker
 
 CHANGES_SOMETHING = frozenset({"new", "cancel", "again"})  # carried out at most once
@@ -23,16 +35,20 @@ CHANGES_SOMETHING = frozenset({"new", "cancel", "again"})  # carried out at most
 class Desk:
     def __init__(
         self,
+        admissions: Admissions,
         turns: Turns,
         deliveries: Deliveries,
         records: DeskRecords,
         tracker: TaskTracker,
         outbox: Outbox,
         lanes: Callable[[], Lanes],
+        routes: Callable[[str], Routes],
         clock: Clock,
     ) -> None:
-        self._turns, self._deliveries, self._records = turns, deliveries, records
-        self._tracker, self._outbox, self._lanes, self._clock = tracker, outbox, lanes, clock
+        """`routes`: those of an account, as they are configured now."""
+        self._admissions, self._turns, self._deliveries, self._records = admissions, turns, deliveries, records
+        self._tracker, self._outbox, self._lanes, self._routes = tracker, outbox, lanes, routes
+        self._clock = clock
 
     async def answer(self, turn: Turn, park: Callable[[], None], *, after: float | None) -> Turn:
         """What a stop cut off may have been carried out: of a command that changes something the person is told so."""
@@ -54,6 +70,7 @@ class Desk:
             "status": self._status,
             "cancel": self._cancel,
             "again": self._again,
+            "agents": self._agents,
             "which": self._which,
         }
         if name in acts:
@@ -109,10 +126,32 @@ class Desk:
         self._lanes().add(ready)
         return (notice("again_asking", turn.language),)
 
+    async def _agents(self, turn: Turn, argument: str) -> tuple[Piece, ...]:
+        routes, where = self._routes(turn.address.source.account), turn.address
+        known = routes.agents_at(where.chat, where.topic, await self._admissions.aliases(where.source))
+        if not argument:
+            lines = "\n".join(_agent_line(name, calls, name == turn.agent, turn) for name, calls in known.items())
+            return (notice("agents_choose" if routes.may_choose else "agents", turn.language, lines=lines),)
+        if not routes.may_choose:
+            return (notice("agent_fixed", turn.language),)
+        name = argument.lower()
+        if name not in known and name not in AUTO:
+            return (notice("agent_unknown", turn.language, agent=argument[:64]),)
+        await self._records.choose(turn.conversation, name if name in known else "")
+        return (notice("agent_chosen" if name in known else "agent_auto", turn.language, agent=name),)
+
     async def _which(self, turn: Turn, _argument: str) -> tuple[Piece, ...]:
         view = await self._records.view(turn.conversation)
         questions = "\n".join(f"• {work.text}" for work in view.works if work.waits_for_input)
         return (notice("which", turn.language, questions=questions),)
+
+
+def _agent_line(name: str, calls: list[str], is_present: bool, turn: Turn) -> str:
+    """A desk's turn goes to whom a message without a command would go."""
+    chinese = turn.language == "zh"
+    notes = [f"/{call}" for call in calls]
+    notes += ["当前" if chinese else "now"] if is_present else []
+    return f"• {name}" + ((f"（{'，'.join(notes)}）" if chinese else f" ({', '.join(notes)})") if notes else "")
 
 
 _STATE_WORDS = {

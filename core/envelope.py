@@ -1,5 +1,7 @@
 """What came in: as a plugin reports it (Inbound), and as the gateway vouches for it (Candidate, Envelope)."""
 
+from collections.abc import Collection, Mapping
+from dataclasses import field
 from enum import StrEnum
 
 from core.clock import Instant
@@ -78,16 +80,28 @@ class Candidate:
     owner: str
     inbound: Inbound
     received: Instant
-    agent: str  # the route of a new conversation's front-desk session
+    agent: str  # whom its route names
     language: str  # "en" or "zh"
     refusal: str = ""  # not "": refused for this reason; only its raw row and dedupe keys are stored
     command: str = ""  # a text command or desk notice for the host itself; never reaches an agent
     scope: ContextScope = ContextScope.FULL
+    choices: Collection[str] = ()  # the agents that the people of the conversation may choose instead
+    fallbacks: Mapping[str, str] = field(default_factory=dict)  # by agent: who is asked while that one is down
+    is_called: bool = False  # a command of its route names the agent: no choice stands against it
     is_followed: bool = False  # its channel follows the work itself (core/following.py)
 
     @property
     def address(self) -> Address:
         return Address(self.source, self.inbound.chat, self.inbound.topic)
+
+    def agent_for(self, chosen: str) -> str:
+        """The agent it goes to; `chosen` is whom the people of its conversation chose, "" for nobody."""
+        return chosen if chosen in self.choices and not self.is_called else self.agent
+
+    def agents_for(self, chosen: str) -> tuple[str, str]:
+        """The same, with the agent that stands in for it ("" for none)."""
+        agent = self.agent_for(chosen)
+        return agent, self.fallbacks.get(agent, "")
 
 
 @value(frozen=True, slots=True)

@@ -6,19 +6,20 @@ is no third way.
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeGuard
 
 from core import plugin
 from core.access import Access
 from core.clock import Clock
-from core.commands import command_of
+from core.commands import UNKNOWN, command_of
 from core.crashpoint import crashpoint
 from core.envelope import Candidate, ContextScope, Inbound, Moved, Unreadable
 from core.identity import Source, language_of
 from core.ids import new_id, secret_id
 from core.plugin import Cursor
+from core.routes import Picked, Routes
 from core.session import Lanes
 from core.store import Admission, Admissions, Admitted, AlreadySeen
 from core.telemetry import Telemetry
@@ -29,12 +30,12 @@ class Account:
     """What the configuration says of one plugin account, as the intake needs it."""
 
     source: Source
-    agent: str
+    routes: Routes
     access: Access
     owner: str = ""  # "": each person in a direct chat, each group and each topic is an owner of its own
     language: str = ""  # "": as the channel reports it
     collect: float = 0.0  # seconds; messages closer together than this become one turn
-    routes: frozenset[str] = frozenset()  # other agents that a message may name
+    exposed: frozenset[str] = frozenset()  # agents that a message may name itself
 
     def owner_of(self, inbound: Inbound) -> str:
         if inbound.party:
@@ -89,20 +90,36 @@ class SourceIntake:
         return await self._store.cursor(self._account().source, name)
 
     def _stamp(self, account: Account, inbound: Inbound) -> Candidate:
-        refusal = account.access.refusal(inbound, self._moved or {})
+        moved = self._moved or {}
+        command = command_of(inbound)
+        picked = self._route(account, inbound, command, moved)
+        if picked.is_called:
+            command, inbound = "", replace(inbound, is_addressed=True)  # whoever knows a command is meant by it
+        refusal = account.access.refusal(inbound, moved)
         return Candidate(
             envelope_id=secret_id() if self._is_followed else new_id(),
             source=account.source,
             owner=account.owner_of(inbound),
             inbound=inbound,
             received=self._clock.now(),
-            agent=inbound.route if inbound.route in account.routes else account.agent,
+            agent=inbound.route if inbound.route in account.exposed else picked.agent,
             language=account.language or language_of(inbound.language),
             refusal=refusal,
-            command="" if refusal else command_of(inbound),
+            command="" if refusal else command,
             scope=ContextScope.NOTIFY if inbound.is_edit else ContextScope.FULL,
+            choices=account.routes.choices(inbound, moved),
+            fallbacks=account.routes.fallbacks,
+            is_called=picked.is_called,
             is_followed=self._is_followed,
         )
+
+    @staticmethod
+    def _route(account: Account, inbound: Inbound, command: str, moved: Mapping[str, str]) -> Picked:
+        routes = account.routes
+        if not routes.table:
+            return Picked(routes.default)
+        called = command.removeprefix(UNKNOWN) if command.startswith(UNKNOWN) else ""
+        return routes.pick(inbound, called, account.language or inbound.language or "", moved)
 
     def _without_floods(
         self, candidates: Sequence[Candidate | Unreadable | Moved]

@@ -107,6 +107,31 @@ NOTICES: dict[str, tuple[str, str]] = {
         "A part of an answer may not have arrived. Send /again to see it once more.",
         "回答的一部分可能没有送达。发送 /again 可以重新显示。",
     ),
+    "agents": ("Who can answer here:\n{lines}", "可以在这里回答的智能体：\n{lines}"),
+    "agents_choose": (
+        "Who can answer here:\n{lines}\n\nChoose one with /agents NAME; /agents auto leaves it to me again.",
+        "可以在这里回答的智能体：\n{lines}\n\n发送 /agents 名称 选择其中一个；/agents auto 恢复自动选择。",
+    ),
+    "agent_chosen": (
+        "From now on {agent} answers here. What was begun before goes on.",
+        "从现在起由 {agent} 回答。之前开始的任务仍在进行。",
+    ),
+    "agent_auto": (
+        "From now on I choose who answers here.",
+        "从现在起由我选择谁来回答。",
+    ),
+    "agent_fixed": (
+        "Who answers here cannot be chosen.",
+        "这里不能选择由谁来回答。",
+    ),
+    "agent_unknown": (
+        "No agent called {agent} can answer here. /agents lists those that can.",
+        "这里没有名为 {agent} 的智能体。发送 /agents 查看可用的智能体。",
+    ),
+    "fell_back": (
+        "{agent} does not answer at the moment; I am asking {other} instead.",
+        "{agent} 暂时没有回应，改由 {other} 回答。",
+    ),
     "busy": (
         "I cannot take more at the moment; please send that again in a little while.",
         "我暂时处理不过来，请稍后再发一次。",

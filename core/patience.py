@@ -14,6 +14,9 @@ class Patience:
     poll_most: float = 300.0
     retry_first: float = 0.5  # before a message that was certainly not taken is sent again
     retry_most: float = 30.0
+    fallback: float = (
+        5.0  # of taking nothing, after which an agent is down and its fallback is asked: a restart is shorter
+    )
     give_up: float = 900.0  # after which a message no agent took is given up, and the person told
     tell_unreachable: float = 20.0  # after which the person hears that the agent cannot be reached
     confirm: float = 60.0  # for which a bare terminal event may wait for its confirmation

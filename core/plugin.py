@@ -73,7 +73,6 @@ class Capabilities:
     """What a channel can do; the host asks this, never who the plugin is."""
 
     replaces: bool = False  # an Op.REPLACE delivery changes what was shown; else it is shown anew, marked as an update
-    withdraws: bool = False
     previews: bool = False  # shows text that is still being made
     preview_interval: float = 1.0  # seconds between two previews of one chat
     activity_interval: float | None = None  # seconds after which a "typing" sign fades; None: the channel has none
@@ -101,7 +100,11 @@ class AgentPlugin(Protocol):
 
     @property
     def health(self) -> Mapping[str, object]:
-        """What the account itself says of its connection, for operators; without secrets."""
+        """What the account itself says of its connection, for operators; without secrets.
+
+        `state` is one word. `trouble` is a sentence on what keeps it from receiving or showing, with the remedy; "" or
+        absent when nothing does.
+        """
         ...
 
     async def run(self, intake: Intake) -> None:
@@ -158,6 +161,10 @@ class PluginState(Protocol):
 
     async def write(self, account: str, name: str, value: str, *, version: int) -> bool:
         """Replace the value that has this version (0: none yet); False when another one was faster."""
+        ...
+
+    async def forget(self, account: str, name: str, *, version: int) -> bool:
+        """Remove the value that has this version, as if it had never been written; False when it has another."""
         ...
 
 

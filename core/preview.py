@@ -91,9 +91,15 @@ class Preview:
         self.task: asyncio.Task[None] | None = None
         self.ended = False
         self._text = ""
+        self._seen = ""  # the text as it was shown last
         self.idle = asyncio.Event()  # no frame is under way
         self.idle.set()
         self.shown = turn.preview
+
+    @property
+    def words(self) -> str:
+        """The unfinished text that the person sees; "" while there is none, and once an answer took its place."""
+        return "" if self.ended else self._seen
 
     def update(self, text: str) -> None:
         if text != self._text:
@@ -122,6 +128,7 @@ class Preview:
         try:
             async with asyncio.timeout(CALL_LIMIT):
                 shown = await plugin.preview(frame)
+            self._seen = text or self._seen
             if shown and shown != self.shown:
                 self.shown = shown
                 await self._previews.keep(turn, shown)

@@ -5,7 +5,8 @@ whose answer was lost is looked for first. Follow: read the stream; when it is c
 subscribe, then get, then poll with back-off, until the task rests. Take: every event, by whichever road, goes through
 one Assembly under one lock and is committed with everything it implies. A bare terminal event is confirmed by GetTask
 before its artifacts count. A cancel that comes before the task's id is known is remembered; a task that does not
-confirm it is let go of, and what it still says is recorded and not shown.
+confirm it is let go of, and what it still says is recorded and not shown. What the person saw of the answer before the
+cancel stays.
 """
 
 import asyncio
@@ -34,6 +35,7 @@ from core.errors import (
 )
 from core.following import Follower, Progress
 from core.notices import notice
+from core.parts import Text
 from core.patience import Patience
 from core.preview import Preview
 from core.reading import Reading
@@ -71,6 +73,10 @@ class Helm(Protocol):
         """The turn's agent as it is configured now; None when it is not any more."""
         ...
 
+    def fallback(self, turn: Turn) -> str:
+        """The agent that is asked instead while the turn's is down; "" for none."""
+        ...
+
     async def commit(self, observation: Observation) -> Turn: ...
 
     async def note(self, observation: Observation) -> None:
@@ -84,6 +90,15 @@ class Helm(Protocol):
         ...
 
     def spawn(self, work: Callable[[], Awaitable[None]], name: str) -> None: ...
+
+
+@dataclass(slots=True)
+class _Tries:
+    """Tries in a row of which an agent certainly took nothing."""
+
+    since: float  # monotonic
+    count: int = 0
+    is_told: bool = False
 
 
 class Pursuit:
@@ -109,6 +124,8 @@ class Pursuit:
         self._submitted = turn.submission is SubmissionState.SUBMITTED
         self._ended = False
         self._can_subscribe = True
+        self._has_fallen_back = False
+        self._is_clear = False  # certainly no try has left anything at an agent so far
 
     @property
     def _agent(self) -> Agent:
@@ -126,6 +143,7 @@ class Pursuit:
             foreground, lambda: self._helm.spawn(self._go_waiting, f"waiting {self.turn.id}")
         )
         try:
+            self._is_clear = self.turn.revision == 0 if after is None else not self.turn.asked
             if after:
                 await self._pause(after)
             if self._submitted and self._assembly.task_id:
@@ -160,7 +178,7 @@ class Pursuit:
     async def _ask(self, *, maybe_there: bool) -> None:
         """`maybe_there`: an earlier try may have reached the agent."""
         ask = self._first_ask()
-        attempt, first, told = 0, self._helm.clock.monotonic(), False
+        tries = _Tries(self._helm.clock.monotonic())
         while not self._ended:
             if self._cancel_wanted and not maybe_there:
                 return await self._end_cancelled("cancelled")
@@ -173,24 +191,22 @@ class Pursuit:
                     return None
                 raise OutcomeUnknown("the agent ended its answer before saying anything")
             except NotAccepted as error:
-                maybe_there, attempt = False, attempt + 1
-                waited = self._helm.clock.monotonic() - first
-                if waited > self._helm.patience.give_up:
-                    return await self._fail(error, "agent_given_up")
-                tell = waited > self._helm.patience.tell_unreachable and not told
-                await self._not_taken(error, tell=tell)
-                told = told or tell
-                await self._pause(self._helm.patience.retry(attempt, random.random(), error.retry_after))
+                maybe_there, tries = False, await self._bear(error, tries)
+                ask = replace(ask, context_id=self.turn.context_id)
             except (TaskEnded, TaskUnknown) as error:
                 if ask.task_id is None:
                     return await self._fail(error, "declined")
                 # A finished task is never continued: a new one, in the same context.
                 ask, maybe_there, self._assembly = replace(ask, task_id=None), False, Assembly()
             except NotAuthorised as error:
-                return await self._fail(error, "not_authorised")
+                if not await self._fell_back(error):
+                    return await self._fail(error, "not_authorised")
+                maybe_there, tries = False, _Tries(self._helm.clock.monotonic())
+                ask = replace(ask, context_id=self.turn.context_id)
             except Declined as error:
                 return await self._fail(error, "declined")
             except (OutcomeUnknown, Unreachable) as error:
+                self._is_clear = False
                 if self._submitted or not await self._look(error):
                     return None  # taken, and cut: follow; or nobody can tell, and the turn has ended
         return None
@@ -205,12 +221,49 @@ class Pursuit:
         beside = last.attached
         return replace(ask, metadata=beside.passed_metadata, extensions=beside.passed_extensions)
 
+    async def _bear(self, error: NotAccepted, tries: _Tries) -> _Tries:
+        """After a try of which nothing was taken: give up, ask another agent, or pause; what the next one counts on."""
+        tries.count += 1
+        waited = self._helm.clock.monotonic() - tries.since
+        if waited > self._helm.patience.give_up:
+            await self._fail(error, "agent_given_up")
+            return tries
+        pause = self._helm.patience.retry(tries.count, random.random(), error.retry_after)
+        if waited + pause > self._helm.patience.fallback and await self._fell_back(error):
+            return _Tries(self._helm.clock.monotonic())
+        tell = waited > self._helm.patience.tell_unreachable and not tries.is_told
+        await self._not_taken(error, tell=tell)
+        tries.is_told = tries.is_told or tell
+        await self._pause(pause)
+        return tries
+
     async def _not_taken(self, error: NotAccepted, *, tell: bool) -> None:
         pieces = (notice("agent_unreachable", self.turn.language),) if tell else ()
-        await self._commit(asked=False, records=(record_of_error(error),), pieces=pieces)
+        await self._commit(asked=not self._is_clear, records=(record_of_error(error),), pieces=pieces)
         self._helm.telemetry.event(
             "submission.not_accepted", turn=self.turn.id, agent=self.turn.agent, error=str(error)
         )
+
+    async def _fell_back(self, error: AgentError) -> bool:
+        """Whether another agent is asked from here on, since this one is down.
+
+        Only what certainly left nothing at an agent may go to another one, and an answer to a question belongs to
+        whoever asked it.
+        """
+        turn, other = self.turn, self._helm.fallback(self.turn)
+        is_free = self._is_clear and turn.task_id is None and not self._cancel_wanted
+        if not other or not is_free or self._has_fallen_back:
+            return False
+        self._has_fallen_back = True
+        await self._commit(
+            agent=other,
+            asked=False,
+            records=(record_of_error(error),),
+            pieces=(notice("fell_back", turn.language, agent=turn.agent, other=other),),
+        )
+        self._can_subscribe = True
+        self._helm.telemetry.event("turn.fell_back", turn=turn.id, agent=turn.agent, fallback=other, error=str(error))
+        return True
 
     async def _look(self, error: AgentError) -> bool:
         """Look for a message whose answer was lost. True: ask again. Else it was found, or the turn has ended."""
@@ -361,7 +414,7 @@ class Pursuit:
         elif change is Change.APPLIED and isinstance(event, ArtifactUpdate) and not is_first:
             await self._progress(event, records)
         elif change is Change.APPLIED or is_first:
-            self._preview.update(self._assembly.words())
+            self._show_words()
             task = self._task() if change is Change.APPLIED else None
             update = event if isinstance(event, ArtifactUpdate) and change is Change.APPLIED else None
             await self._store(submission=SubmissionState.SUBMITTED, records=records, task=task, update=update)
@@ -373,7 +426,7 @@ class Pursuit:
 
     async def _progress(self, event: ArtifactUpdate, records: tuple[InboxRecord, ...]) -> None:
         """A chunk is a preview; a sealed artifact is a record; in a waiting thread a named one is delivered at once."""
-        self._preview.update(self._assembly.words())
+        self._show_words()
         if event.last:
             pieces = self._early_pieces() if self.turn.waiting else ()
             await self._store(records=records, task=self._task(), pieces=pieces, update=event)
@@ -384,6 +437,10 @@ class Pursuit:
         """Who follows the work hears of a chunk at once; of a sealed artifact only with its record."""
         if update is not None and not update.last and self._follower is not None and not self._ended:
             self._follower.chunk(self.turn, update, self._assembly.artifacts[update.artifact.id])
+
+    def _show_words(self) -> None:
+        if not self._cancel_wanted:
+            self._preview.update(self._assembly.words())
 
     def _early_pieces(self) -> tuple[Piece, ...]:
         if self._cancel_wanted:
@@ -397,7 +454,7 @@ class Pursuit:
             answer = Answer((), end_of(assembly))
         elif self._cancel_wanted and assembly.is_over:
             name = "cancelled" if assembly.state is TaskState.CANCELED else "cancelled_late"
-            answer = Answer((notice(name, turn.language),), TurnEnd(TurnState.CANCELLED, reason="cancelled"))
+            answer = Answer(self._cancelled(name), TurnEnd(TurnState.CANCELLED, reason="cancelled"))
         else:
             answer = answer_of(assembly, turn.id, turn.language, unconfirmed=unconfirmed)
         task = self._task(unconfirmed=unconfirmed) if assembly.task_id else None
@@ -434,12 +491,12 @@ class Pursuit:
         async with self._lock:
             if self._assembly.is_over or self._disposition is Disposition.LOST_AT_REMOTE:
                 return
-            self._disposition = Disposition.LOST_AT_REMOTE
+            self._disposition, name = Disposition.LOST_AT_REMOTE, self._lost_notice()
             self._helm.telemetry.event("task.lost", turn=self.turn.id, agent=self.turn.agent, error=str(error))
             await self._store(
                 records=(record_of_error(error),),
                 task=self._task(),
-                pieces=(notice(self._lost_notice(), self.turn.language),),
+                pieces=self._cancelled(name) if self._cancel_wanted else (notice(name, self.turn.language),),
                 end=TurnEnd(TurnState.INTERRUPTED, reason=str(error)),
             )
 
@@ -452,11 +509,17 @@ class Pursuit:
         async with self._lock:
             await self._store(
                 task=self._task() if self._submitted and self._assembly.task_id else None,
-                pieces=(notice(name, self.turn.language),),
+                pieces=self._cancelled(name),
                 end=TurnEnd(TurnState.CANCELLED, reason=name),
             )
 
     # ------------------------------------------------------------------ cancel
+
+    def _cancelled(self, name: str) -> tuple[Piece, ...]:
+        """What was seen before the cancel, so that it does not go with its preview, and the notice that ends it."""
+        words = self._preview.words
+        seen = (Piece(f"message:seen:{self.turn.id}", (Text(words),)),) if words else ()
+        return (*seen, notice(name, self.turn.language))
 
     def _remember_cancel(self) -> None:
         is_there = self._submitted and self._assembly.task_id and not self._assembly.is_over
@@ -499,18 +562,20 @@ class Pursuit:
         *,
         submission: SubmissionState | None = None,
         asked: bool | None = None,
+        agent: str = "",
         records: tuple[InboxRecord, ...] = (),
         pieces: tuple[Piece, ...] = (),
         end: TurnEnd | None = None,
     ) -> None:
         async with self._lock:
-            await self._store(submission=submission, asked=asked, records=records, pieces=pieces, end=end)
+            await self._store(submission=submission, asked=asked, agent=agent, records=records, pieces=pieces, end=end)
 
     async def _store(
         self,
         *,
         submission: SubmissionState | None = None,
         asked: bool | None = None,
+        agent: str = "",
         records: tuple[InboxRecord, ...] = (),
         task: RemoteTask | None = None,
         pieces: tuple[Piece, ...] = (),
@@ -530,6 +595,7 @@ class Pursuit:
                 turn=turn,
                 submission=submission if submission is not turn.submission else None,
                 asked=asked,
+                agent=agent,
                 task=task,
                 records=records,
                 context_id=context if context != turn.context_id else None,

@@ -122,7 +122,7 @@ class Turn:
     context_id: str | None  # the session's remote context, None before the first answer or after /new
     task_id: str | None = None  # the interrupted task this turn continues
     submission: SubmissionState = SubmissionState.INTENDED
-    asked: bool = True  # False: the last try certainly left nothing at the agent, another is due
+    asked: bool = True  # False: certainly nothing of it is at the agent, another try is due
     task: RemoteTask | None = None  # its task, as far as known: after a restart, or the one this turn continues
     cancel_wanted: bool = False
     waiting: bool = False  # past the foreground's patience: its thread is waiting on the remote task
@@ -171,6 +171,7 @@ class Observation:
     turn: Turn  # its revision is the one this was decided on; a store with another one refuses
     submission: SubmissionState | None = None  # None: unchanged
     asked: bool | None = None  # None: unchanged
+    agent: str = ""  # whom the turn and its thread ask from now on, in that agent's own context; "": unchanged
     task: RemoteTask | None = None
     records: tuple[InboxRecord, ...] = ()
     context_id: str | None = None  # the remote context to go on with
@@ -283,7 +284,6 @@ class Settlement:
     due: Instant | None = None
     repeat: bool = False  # QUEUED again although it may have been shown: the next attempt is marked as a repeat
     blocked: bool = False  # the address is dead: bury everything queued for it with the same reason
-    bury_rest: bool = False  # the later parts of the same piece can no longer make sense: bury them too
     moved_to: str = ""  # the chat's new id: the conversation and everything queued follows
 
 
@@ -316,10 +316,6 @@ class Deliveries(Protocol):
 
     async def again(self, conversation: str, now: Instant) -> int:
         """/again: queue the conversation's newest unknown deliveries once more, marked as repeats; how many."""
-        ...
-
-    async def post(self, conversation: str, turn: str, piece: RenderedPiece, now: Instant) -> bool:
-        """Queue a piece of an ended or running turn (a late notice); False when that key was already posted."""
         ...
 
 
@@ -360,6 +356,10 @@ class DeskRecords(Protocol):
 
         Its `queued` are that turn's messages; what is queued behind them was counted when it came in.
         """
+        ...
+
+    async def choose(self, conversation: str, agent: str) -> None:
+        """/agents: who answers the conversation's next messages, as far as its routes allow; "" leaves it to them."""
         ...
 
 

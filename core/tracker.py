@@ -39,10 +39,12 @@ class TaskTracker:
         clock: Clock,
         telemetry: Telemetry,
         patience: Patience,
+        fallbacks: Callable[[str], Mapping[str, str]],
         followers: Mapping[str, Follower] | None = None,
     ) -> None:
-        """`followers`: of the accounts that follow the work itself."""
-        self._followers = followers or {}
+        """`fallbacks`: of an account, by agent, as they are configured now; `followers`: of the accounts that follow
+        the work itself."""
+        self._fallbacks, self._followers = fallbacks, followers or {}
         self._turns, self._delegates, self._plugins, self._previews = turns, delegates, plugins, previews
         self._wake_outbox, self._tasks = wake_outbox, tasks
         self.clock, self.telemetry, self.patience = clock, telemetry, patience
@@ -80,6 +82,11 @@ class TaskTracker:
 
     def delegate(self, turn: Turn) -> Delegate | None:
         return self._delegates.get(turn.agent)
+
+    def fallback(self, turn: Turn) -> str:
+        """The agent that stands in for the turn's; "" for none."""
+        name = self._fallbacks(turn.address.source.account).get(turn.agent, "")
+        return name if name in self._delegates else ""
 
     def cancel(self, turn_ids: Sequence[str]) -> int:
         """Tell the agents of these turns to stop; how many are at work here."""

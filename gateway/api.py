@@ -15,13 +15,15 @@ from aiohttp import web
 from core.doors.ingress import Ingress, Refusal
 from core.errors import AgentError, StoreUnavailable
 from core.telemetry import Telemetry
-from gateway.api_schemas import CURSOR, IDS, LIMIT, SCHEMAS, STATE
+from gateway.api_schemas import CURSOR, IDS, LIMIT, SCHEMAS, state_of
 from gateway.health import Operator, json_response
 from gateway.openapi import Endpoint, document
+from gateway.states import DELIVERY_STATES, SESSION_STATES, TASK_STATES
 
 PREFIX = "/api/v1"
 PAGE, LARGEST_PAGE = 50, 200  # items of a list
 BODY_LIMIT = 1024  # bytes; actions take no arguments, but clients may send an empty object
+NO_ARGUMENTS = re.compile(rb"\s*(\{\s*\})?\s*")
 CURSOR_LIMIT = 512  # characters
 _ID = "[A-Za-z0-9_.-]{1,128}"
 
@@ -100,10 +102,10 @@ class ControlApi:
             Endpoint(
                 "GET", "/summary", "Counts by state, and what nobody can know", self._summary, "Summary", query=(IDS,)
             ),
-            _list("/sessions", "Sessions, newest first", records.sessions, "Session"),
+            _list("/sessions", "Sessions, newest first", records.sessions, "Session", SESSION_STATES),
             _show("/sessions/{ref}", "One session with its timeline", records.session, "Session"),
             _show("/envelopes/{id}", "The facts of one admitted message", records.envelope, "Envelope"),
-            _list("/tasks", "Remote tasks, newest first", records.tasks, "Task"),
+            _list("/tasks", "Remote tasks, newest first", records.tasks, "Task", TASK_STATES),
             _show("/tasks/{id}", "One task with what its agent said", records.task, "Task"),
             self._act(
                 "/tasks/{id}", "cancel", "Ask the agent to stop a task", operations.cancel_task, records.task, "Task"
@@ -111,7 +113,7 @@ class ControlApi:
             self._act(
                 "/tasks/{id}", "refresh", "Get a task from its agent now", operations.refresh_task, records.task, "Task"
             ),
-            _list("/deliveries", "Deliveries, newest first", records.deliveries, "Delivery"),
+            _list("/deliveries", "Deliveries, newest first", records.deliveries, "Delivery", DELIVERY_STATES),
             _show("/deliveries/{id}", "One delivery with its attempts", records.delivery, "Delivery"),
             self._act(
                 "/deliveries/{id}",
@@ -138,8 +140,8 @@ class ControlApi:
     def _route(self, ingress: Ingress, endpoint: Endpoint) -> web.RouteDef:
         path = PREFIX + re.sub(r"{(\w+)}", rf"{{\1:{_ID}}}", endpoint.path)
 
-        async def handle(request: web.Request, _body: bytes) -> web.Response:
-            _refuse_unknown_parameters(request, endpoint)
+        async def handle(request: web.Request, body: bytes) -> web.Response:
+            _refuse_what_is_not_read(request, body, endpoint)
             try:
                 return json_response(await endpoint.answer(request))
             except StoreUnavailable as error:
@@ -173,7 +175,7 @@ class ControlApi:
                 self._telemetry.event("operator.acted", action=f"{kind}:{verb}", id=id, outcome=outcome)
             return await _found(read, id)
 
-        return Endpoint("POST", f"{path}:{verb}", summary, answer, schema, fails_with=(404, 409, 502))
+        return Endpoint("POST", f"{path}:{verb}", summary, answer, schema, fails_with=(400, 404, 409, 502))
 
     async def _summary(self, request: web.Request) -> Item:
         flag = request.query.get("ids", "0")
@@ -201,18 +203,19 @@ class _ListOf(Protocol):
     def __call__(self, *, limit: int, cursor: str | None, state: str | None) -> Awaitable[Page]: ...
 
 
-def _list(path: str, summary: str, read: _ListOf, schema: str) -> Endpoint:
+def _list(path: str, summary: str, read: _ListOf, schema: str, states: Sequence[str]) -> Endpoint:
     async def answer(request: web.Request) -> Item:
         cursor = request.query.get("cursor")
         if cursor is not None and len(cursor) > CURSOR_LIMIT:
             raise _bad_cursor()
+        state = _state(request, states)
         try:
-            page = await read(limit=_limit(request), cursor=cursor, state=request.query.get("state"))
+            page = await read(limit=_limit(request), cursor=cursor, state=state)
         except ValueError as error:
             raise _bad_cursor() from error
         return {"items": page.items, "next": page.next}
 
-    query = (STATE, LIMIT, CURSOR)
+    query = (state_of(states), LIMIT, CURSOR)
     return Endpoint("GET", path, summary, answer, schema, is_list=True, query=query, fails_with=(400,))
 
 
@@ -238,11 +241,23 @@ def _limit(request: web.Request) -> int:
     return min(int(text), LARGEST_PAGE)
 
 
-def _refuse_unknown_parameters(request: web.Request, endpoint: Endpoint) -> None:
+def _state(request: web.Request, states: Sequence[str]) -> str | None:
+    state = request.query.get("state")
+    if state is not None and state not in states:
+        raise Refusal(400, "bad_parameter", detail=f"unknown state {state[:64]!r}; known here: {', '.join(states)}")
+    return state
+
+
+def _refuse_what_is_not_read(request: web.Request, body: bytes, endpoint: Endpoint) -> None:
+    """What would be ignored was meant for something: it is refused by name."""
     known = {parameter.name for parameter in endpoint.query}
     if unknown := sorted(set(request.query) - known):
         takes = ", ".join(sorted(known)) or "no parameters"
         raise Refusal(400, "unknown_parameter", detail=f"unknown parameter {unknown[0][:64]!r}; this takes {takes}")
+    if twice := [name for name in sorted(request.query.keys()) if len(request.query.getall(name)) > 1]:
+        raise Refusal(400, "repeated_parameter", detail=f"{twice[0]} is given more than once")
+    if not NO_ARGUMENTS.fullmatch(body):
+        raise Refusal(400, "unknown_argument", detail="this takes no arguments; leave the body empty")
 
 
 def _unknown() -> Refusal:

@@ -1,11 +1,17 @@
 """The shapes that the control API answers with, for its description."""
 
+from collections.abc import Sequence
+
 from gateway.openapi import FLAG, NUMBER, TEXT, TIME, Parameter, Schema, listed, record
 
-STATE = Parameter("state", "Only what is in this state", TEXT)
 LIMIT = Parameter("limit", "Items at most", {"type": "integer", "minimum": 1, "maximum": 200, "default": 50})
 CURSOR = Parameter("cursor", "The `next` of the page before", TEXT)
 IDS = Parameter("ids", "1 adds unknown_ids", {"type": "string", "enum": ["0", "1"], "default": "0"})
+
+
+def state_of(states: Sequence[str]) -> Parameter:
+    return Parameter("state", "Only what is in this state", {**TEXT, "enum": list(states)})
+
 
 _OPEN: Schema = {"type": "object", "additionalProperties": True}
 _COUNTS: Schema = {"type": "object", "additionalProperties": NUMBER}

@@ -6,7 +6,7 @@ from typing import Any
 from config.loading import load
 from config.problems import ConfigurationProblems
 from config.secrets import shown
-from config.settings import Settings
+from config.settings import AccountSettings, Settings
 from core.crashpoint import POINTS
 from gateway.catalogue import kinds
 from gateway.cli_client import CommandFailed, GatewayClient, base_of
@@ -37,7 +37,7 @@ def crashpoints(show: Show) -> None:
 
 
 def doctor(config: Path | None, show: Show) -> None:
-    """Raises ConfigurationProblems for a wrong configuration, CommandFailed when the gateway is not ready."""
+    """Raises ConfigurationProblems for a wrong configuration, CommandFailed with one line for each trouble."""
     settings = load(kinds(), config=config)
     client = GatewayClient.of(config)
     ready = client.readiness()
@@ -46,25 +46,53 @@ def doctor(config: Path | None, show: Show) -> None:
         {"account": name, **health, "connection": connections.get(name, {})}
         for name, health in ready.get("plugins", {}).items()
     ]
+    troubles = [*_obstacles(ready), *(line for plugin in plugins if (line := _trouble(plugin)))]
+    status = "troubled" if troubles and ready["status"] == "ready" else ready["status"]
     if show.is_json:
-        show.json(
-            {"configuration": settings.origin, "warnings": settings.warnings, **ready, "connections": connections}
-        )
+        origin = {"configuration": settings.origin, "warnings": settings.warnings}
+        show.json({**origin, **ready, "status": status, "connections": connections, "troubles": troubles})
     else:
         for warning in settings.warnings:
             show.line(f"warning: {warning}")
-        show.line(f"{base_of(settings.gateway)} is {ready['status']}")
+        show.line(f"{base_of(settings.gateway)} is {status}")
         show.table(plugins, _PLUGIN, none="no plugin is configured")
-    if ready["status"] != "ready":
-        raise CommandFailed("not ready: " + "; ".join(ready.get("reasons", ["it does not say why"])))
+    if troubles:
+        raise CommandFailed("\n".join(troubles))
 
+
+def _obstacles(ready: dict[str, Any]) -> list[str]:
+    """Why the gateway itself gets no work, each with what to do."""
+    if ready["status"] == "ready":
+        return []
+    reasons = ready.get("reasons") or ["it does not say why"]
+    return [f"not ready: {reason}; {_REMEDIES.get(reason.partition(':')[0], 'look at its log')}" for reason in reasons]
+
+
+def _trouble(plugin: dict[str, Any]) -> str:
+    """What keeps one account from working, with what to do; "" when nothing does."""
+    account, said = plugin["account"], plugin["connection"].get("trouble", "")
+    if plugin["state"] == "stopped":
+        return f"{account} is stopped: {plugin['reason']}; then send SIGHUP, or start again"
+    if plugin["state"] == "restarting":
+        return f"{account} is restarting: {plugin['reason']}; it is tried again by itself, its log says more"
+    return f"{account} is {said}" if said else ""
+
+
+_REMEDIES = {
+    "starting": "ask again in a moment",
+    "draining": "start it again with `frontdesk run`",
+    "store": "give its disk room and rights, or stop the other process that holds it",
+}
 
 _PLUGIN = (
     Column("ACCOUNT", lambda item: item["account"]),
     Column("STATE", lambda item: item["state"]),
     Column("RESTARTS", lambda item: str(item["restarts"])),
     Column("CONNECTION", lambda item: str(item["connection"].get("state", ""))),
-    Column("REASON", lambda item: item["reason"] or str(item["connection"].get("note", ""))),
+    Column(
+        "REASON",
+        lambda item: item["reason"] or str(item["connection"].get("trouble") or item["connection"].get("note", "")),
+    ),
 )
 
 
@@ -80,10 +108,16 @@ def _in_words(settings: Settings) -> list[tuple[str, str]]:
     ]
     lines += [("agent", f"{entry.name} ({entry.kind})") for entry in settings.agents.values()]
     lines += [
-        ("account", f"{entry.name} ({entry.kind}), answered by {entry.account.agent}")
+        ("account", f"{entry.name} ({entry.kind}), answered by {_answering(entry.account)}")
         for entry in settings.plugins.values()
     ]
     return lines + [("warning", warning) for warning in settings.warnings]
+
+
+def _answering(account: AccountSettings) -> str:
+    """The account's agent, and those that its routes name."""
+    others = dict.fromkeys(route.agent for route in account.routes if route.agent != account.agent)
+    return f"{account.agent}, by routes {', '.join(others)}" if others else account.agent
 
 
 def _as_json(settings: Settings) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from urllib.request import ProxyHandler, Request, build_opener
 
 from config.loading import load_gateway
 from config.settings import GatewaySettings
+from gateway.cli import FAILED, MISCONFIGURED
 from gateway.operator_token import find_token, token_path
 
 TIMEOUT = 30.0  # seconds for one answer; a cancel asks a remote agent first
@@ -27,9 +28,9 @@ Item = dict[str, Any]
 
 
 class CommandFailed(Exception):
-    """What to tell whoever typed the command; `code` is the exit code."""
+    """What to tell whoever typed the command, in one or more lines; `code` is the exit code."""
 
-    def __init__(self, words: str, *, code: int = 1) -> None:
+    def __init__(self, words: str, *, code: int = FAILED) -> None:
         super().__init__(words)
         self.code = code
 
@@ -97,7 +98,8 @@ class GatewayClient:
                 body = error.read()
             if unready and error.code == 503:
                 return _decoded(body)
-            raise CommandFailed(_refusal(error.code, body)) from error
+            code = MISCONFIGURED if error.code == 400 else FAILED  # 400: what was typed is wrong
+            raise CommandFailed(_refusal(error.code, body), code=code) from error
         except (URLError, OSError, http.client.HTTPException) as error:
             raise CommandFailed(self._unreachable(error)) from error
 

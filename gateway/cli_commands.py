@@ -15,6 +15,7 @@ from gateway import cli_check
 from gateway.cli import FAILED, MISCONFIGURED, OK, complain, run_gateway
 from gateway.cli_client import CommandFailed, GatewayClient, segment, tail
 from gateway.cli_show import Column, Show, shorten, when
+from gateway.states import DELIVERY_STATES, SESSION_STATES, TASK_STATES
 from gateway.version import VERSION
 
 API = "/api/v1"
@@ -66,7 +67,11 @@ def delivery_columns(short: Short) -> tuple[Column, ...]:
 Config = Annotated[Path | None, typer.Option("--config", metavar="FILE", help="The gateway's configuration.")]
 Format = Annotated[Form, typer.Option("--format", help="How to answer.")]
 Limit = Annotated[int, typer.Option("--limit", min=1, max=10_000, help="At most so many, newest first.")]
-State = Annotated[str | None, typer.Option("--state", help="Only those in this state.")]
+SessionState = Annotated[
+    str | None, typer.Option("--state", help=f"Only those that are {' or '.join(SESSION_STATES)}.")
+]
+TaskState = Annotated[str | None, typer.Option("--state", help=f"One of {', '.join(TASK_STATES)}.")]
+DeliveryState = Annotated[str | None, typer.Option("--state", help=f"One of {', '.join(DELIVERY_STATES)}.")]
 Id = Annotated[str, typer.Argument(metavar="ID", help="Its id, or a beginning of it that no other shares.")]
 
 app = typer.Typer(
@@ -95,7 +100,8 @@ def command(arguments: Sequence[str]) -> int:
         complain(str(error))
         return MISCONFIGURED
     except CommandFailed as failure:
-        complain(str(failure))
+        for line in str(failure).splitlines():
+            complain(line)
         return failure.code
 
 
@@ -135,7 +141,9 @@ def doctor(
 
 
 @sessions.command(name="list")
-def session_list(config: Config = None, form: Format = Form.HUMAN, limit: Limit = 50, state: State = None) -> None:
+def session_list(
+    config: Config = None, form: Format = Form.HUMAN, limit: Limit = 50, state: SessionState = None
+) -> None:
     """The newest conversations."""
     _list("sessions", "ref", session_columns, "no conversation yet", config, form, limit, state)
 
@@ -150,7 +158,7 @@ def session_show(ref: Id, config: Config = None, form: Format = Form.HUMAN) -> N
 
 
 @tasks.command(name="list")
-def task_list(config: Config = None, form: Format = Form.HUMAN, limit: Limit = 50, state: State = None) -> None:
+def task_list(config: Config = None, form: Format = Form.HUMAN, limit: Limit = 50, state: TaskState = None) -> None:
     """The newest tasks."""
     _list("tasks", "id", task_columns, "no task yet", config, form, limit, state)
 
@@ -177,7 +185,9 @@ def task_cancel(id: Id, config: Config = None, form: Format = Form.HUMAN) -> Non
 
 
 @deliveries.command(name="list")
-def delivery_list(config: Config = None, form: Format = Form.HUMAN, limit: Limit = 50, state: State = None) -> None:
+def delivery_list(
+    config: Config = None, form: Format = Form.HUMAN, limit: Limit = 50, state: DeliveryState = None
+) -> None:
     """The newest deliveries; --state unknown shows what nobody can know."""
     _list("deliveries", "id", delivery_columns, "no delivery yet", config, form, limit, state)
 
@@ -218,7 +228,8 @@ def _list(
     client = GatewayClient.of(config)
     items = list(client.items(f"{API}/{path}", most=limit + 1, state=state))
     short = shorten(str(item[by]) for item in items)
-    Show(form).table(items[:limit], columns(short), none=none, more=len(items) > limit)
+    nothing = none if state is None else f"none is {state}"
+    Show(form).table(items[:limit], columns(short), none=nothing, more=len(items) > limit)
 
 
 def _show(path: str, short: str, config: Path | None, form: Form, *, by: str = "id") -> None:

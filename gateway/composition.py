@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from config.settings import AgentEntry, GatewaySettings, LocalAgentSettings, PluginEntry, Settings
+from config.settings import AccountSettings, AgentEntry, GatewaySettings, LocalAgentSettings, PluginEntry, Settings
 from core.access import Access
 from core.agent import Agent
 from core.clock import Clock
@@ -20,6 +20,7 @@ from core.persistence import patiently
 from core.plugin import AgentPlugin, Host
 from core.preview import Previews
 from core.pursuit import Delegate
+from core.routes import Route, Routes
 from core.session import Bounds, Lanes
 from core.telemetry import Telemetry
 from core.tracker import TaskTracker
@@ -71,9 +72,20 @@ class Line:
             clock,
             telemetry,
             Patience(foreground=settings.gateway.foreground_patience),
+            lambda account: self._accounts[account].routes.fallbacks,
             self._followers,
         )
-        self.desk = Desk(store, store, store, self.tracker, self.outbox, lambda: self.lanes, clock)
+        self.desk = Desk(
+            store,
+            store,
+            store,
+            store,
+            self.tracker,
+            self.outbox,
+            lambda: self.lanes,
+            lambda account: self._accounts[account].routes,
+            clock,
+        )
         self.lanes = Lanes(
             store,
             lambda: self._bounds,
@@ -194,13 +206,21 @@ def account_of(entry: PluginEntry) -> Account:
     )
     return Account(
         source=Source(entry.kind, entry.name),
-        agent=entry.account.agent,
+        routes=routes_of(entry.account),
         access=allowed,
         owner=entry.account.fixed_owner,
         language=entry.account.language,
         collect=entry.account.collect,
-        routes=frozenset(getattr(entry.settings, "exposed", ())),
+        exposed=frozenset(getattr(entry.settings, "exposed", ())),
     )
+
+
+def routes_of(account: AccountSettings) -> Routes:
+    table = [Route(each.agent, each.chat, each.topic, each.command, each.language) for each in account.routes]
+    fallbacks = {each.agent: each.fallback for each in account.routes if each.fallback}
+    if account.fallback:
+        fallbacks[account.agent] = account.fallback
+    return Routes(account.agent, tuple(table), fallbacks, may_choose=account.choose)
 
 
 def limits_of(settings: object) -> Limits:

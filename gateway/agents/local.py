@@ -171,6 +171,8 @@ class LocalAgent:
             if not version:
                 raise Declined("another message was taken as the answer")
             await self._records.continued(ask.message_id, task_id)
+            with suppress(StoreUnavailable):  # then it stays, and leads to a record that says otherwise
+                await self._records.discontinued(live.record)
             self._rested.pop(task_id, None)
             self._tasks[task_id] = LiveTask(record, version)
             return self._tasks[task_id]
@@ -244,7 +246,7 @@ class LocalAgent:
         if live.version:
             version, live.version = live.version, 0
             with suppress(StoreUnavailable):
-                await self._records.forget(live.record.task_id, version)
+                await self._records.forget(live.record, version)
 
     # ------------------------------------------------------------------ the work
 

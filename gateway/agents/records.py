@@ -1,7 +1,7 @@
 """What is stored of a local agent's tasks: one record for each that reached a checkpoint or a question.
 
 A record holds words and state as of the checkpoint, never what came after, so that going on from it repeats nothing.
-It is emptied once the caller has the task's final word; then the task is unknown.
+It goes once the caller has the task's final word; then the task is unknown.
 """
 
 import asyncio
@@ -82,24 +82,19 @@ class Records:
     async def read(self, task_id: str) -> tuple[TaskRecord, int] | None:
         """The record and its version. Raises StoreUnavailable."""
         found = await self._state.read(self._account, f"task/{task_id}")
-        return (TaskRecord.from_json(found[0]), found[1]) if found and found[0] else None
+        return (TaskRecord.from_json(found[0]), found[1]) if found else None
 
     async def write(self, record: TaskRecord, version: int) -> int:
         """The record's next version, 0 when somebody else wrote since `version` (0: there is no record).
 
         Waits for the store, however long that takes.
         """
-        name, value = f"task/{record.task_id}", record.to_json()
-        if await self._write(name, value, version):
-            return version + 1
-        found = None if version else await self._state.read(self._account, name)
-        if found and not found[0] and await self._write(name, value, found[1]):  # emptied, and begun anew
-            return found[1] + 1
-        return 0
+        return version + 1 if await self._write(f"task/{record.task_id}", record.to_json(), version) else 0
 
-    async def forget(self, task_id: str, version: int) -> None:
-        """Raises StoreUnavailable; a record that stays is only a few bytes that nobody asks for."""
-        await self._state.write(self._account, f"task/{task_id}", "", version=version)
+    async def forget(self, record: TaskRecord, version: int) -> None:
+        """The task has ended. Raises StoreUnavailable; a record that stays is one that nobody asks for."""
+        await self._state.forget(self._account, f"task/{record.task_id}", version=version)
+        await self.discontinued(record)
 
     async def task_continued_by(self, message_id: str) -> str:
         """The task that this message was an answer to, "" when it is not known to be one. Raises StoreUnavailable."""
@@ -108,6 +103,11 @@ class Records:
 
     async def continued(self, message_id: str, task_id: str) -> None:
         await self._write(f"answer/{message_id}", task_id, 0)
+
+    async def discontinued(self, record: TaskRecord) -> None:
+        """The record goes on without the answer that continued it last. Raises StoreUnavailable."""
+        if record.run > 1:
+            await self._state.forget(self._account, f"answer/{record.message_id}", version=1)
 
     async def _write(self, name: str, value: str, version: int) -> bool:
         while True:

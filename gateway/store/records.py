@@ -3,6 +3,7 @@
 It reads beside the writer and decides nothing. Every row carries its owner; for now only the operator asks.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Protocol
@@ -18,6 +19,7 @@ UNKNOWN_SHOWN = 100_000  # ids; past it there is another trouble than a list cou
 IN_LANE = frozenset({"queued", "attempting"})
 LAST = 1 << 62  # a cursor after which comes nothing
 LAST_ID = "g"  # after every id of hexadecimal digits
+_ID_CURSOR, _NUMBER_CURSOR = re.compile(r"[0-9a-f]{32}"), re.compile(r"[0-9]{1,18}")
 
 
 class Readable(Protocol):
@@ -31,9 +33,7 @@ class Records:
     # ------------------------------------------------------------------ sessions and messages
 
     async def sessions(self, *, limit: int, cursor: str | None, state: str | None) -> Page:
-        if cursor is not None and not (cursor.isascii() and cursor.isalnum()):
-            raise ValueError("not a cursor of this list")
-        values = {"cursor": cursor or LAST_ID, "limit": limit + 1, "state": state}
+        values = {"cursor": _after(cursor, _ID_CURSOR) or LAST_ID, "limit": limit + 1, "state": state}
         rows = await self._store.rows(SQL["sessions"], values)
         return Page([_session(row) for row in rows[:limit]], rows[limit - 1]["id"] if len(rows) > limit else None)
 
@@ -102,7 +102,8 @@ class Records:
         self, name: str, limit: int, cursor: str | None, state: str | None
     ) -> Sequence[Mapping[str, Any]]:
         """One row more than asked for tells whether there is another page. Raises ValueError for a bad cursor."""
-        values = {"cursor": min(int(cursor), LAST) if cursor else LAST, "limit": limit + 1, "state": state}
+        after = _after(cursor, _NUMBER_CURSOR)
+        values = {"cursor": int(after) if after else LAST, "limit": limit + 1, "state": state}
         return await self._store.rows(SQL[name], values)
 
     # ------------------------------------------------------------------ summary
@@ -136,6 +137,13 @@ def _name_the_rest(counts: dict[str, int], ordinary: str) -> None:
     everything = counts.pop("all", 0)
     rest = everything - sum(n for state, n in counts.items() if state not in _ASIDE)
     counts[ordinary] = max(0, rest)
+
+
+def _after(cursor: str | None, shape: re.Pattern[str]) -> str | None:
+    """Raises ValueError for what this list never gave: it would be taken for another place in it."""
+    if cursor is not None and not shape.fullmatch(cursor):
+        raise ValueError("not a cursor of this list")
+    return cursor
 
 
 def iso(time: float | None) -> str | None:

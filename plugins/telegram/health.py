@@ -2,10 +2,17 @@
 
 import logging
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 State = Literal["starting", "receiving", "standing_by", "conflict", "unreachable", "unauthorised"]
+
+REMEDIES: Mapping[State, str] = {
+    "conflict": "stop the other one, or get a new token from @BotFather",
+    "unreachable": "correct the network, plugins.{account}.api_base or gateway.public_url; it is tried again by itself",
+    "unauthorised": "put the token that @BotFather shows into plugins.{account}.token and start again",
+}
 
 _log = logging.getLogger("frontdesk.telegram")
 
@@ -35,11 +42,18 @@ class Health:
         self.counts["ignored"] += 1
         _log.info("telegram account %s ignored update %s: %s", self.account, external_id, reason)
 
+    @property
+    def trouble(self) -> str:
+        """What keeps the account from receiving or showing, with the remedy; "" when nothing does."""
+        remedy = REMEDIES.get(self.state)
+        return f"{self.state}: {self.note}; {remedy.format(account=self.account)}" if remedy else ""
+
     def report(self) -> dict[str, object]:
         return {
             "state": self.state,
             "mode": self.mode,
             "bot": self.bot,
             "note": self.note,
+            "trouble": self.trouble,
             "counts": dict(self.counts),
         }

@@ -64,7 +64,6 @@ class TelegramPlugin:
     def capabilities(self) -> Capabilities:
         return Capabilities(
             replaces=True,
-            withdraws=True,
             previews=self._settings.streaming == "edit",
             preview_interval=PREVIEW_INTERVAL,
             activity_interval=ACTIVITY_INTERVAL,

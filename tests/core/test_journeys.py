@@ -8,7 +8,7 @@ import pytest
 
 from core.access import Access
 from core.agent import Artifact, ArtifactUpdate, Ask, Reply, Snapshot, TaskEvent, TaskRef, TaskState
-from core.delivery import Op, Payload, Piece, Refusal, Rejected, Sent, Unknown
+from core.delivery import Payload, Piece, Refusal, Rejected, Sent, Unknown
 from core.errors import (
     Busy,
     CancelRefused,
@@ -22,7 +22,7 @@ from core.errors import (
 from core.pacing import Limits
 from core.parts import Text, text_of
 from core.patience import Patience
-from core.plugin import Accepted, Capabilities, Duplicate, PreviewFrame, Refused
+from core.plugin import Accepted, Duplicate, Refused
 from core.session import Bounds
 from core.store import Ready, Store
 from tests.doubles.agent import FakeAgent, context, status, task, task_id
@@ -690,60 +690,6 @@ async def test_the_pace_a_channel_allows_is_kept(store: Store) -> None:
         await desk.plugin.until(1)
         await until(lambda: len(desk.events.of("turn.finished")) == 2)
         assert desk.plugin.shown() == ["ONE"]
-
-
-class Previewing(FakePlugin):
-    """A channel that shows unfinished text as a message, which the final answer replaces."""
-
-    def __init__(self) -> None:
-        super().__init__(Capabilities(replaces=True, previews=True, preview_interval=0.01))
-
-    async def preview(self, frame: PreviewFrame) -> str:
-        await super().preview(frame)
-        return "preview-1"
-
-
-@pytest.mark.case("TG-24")
-@pytest.mark.case("TG-15")
-async def test_the_final_answer_takes_the_place_of_its_preview_even_when_it_had_to_wait(store: Store) -> None:
-    plugin, parked = Previewing(), Parked()
-    plugin.outcomes.append(Rejected(Refusal.THROTTLED, "flood", retry_after=0.02))
-
-    async def streams(ask: Ask) -> AsyncIterator[TaskEvent]:
-        yield task(ask, TaskState.WORKING)
-        yield ArtifactUpdate(task_id(ask), context(ask), Artifact("a1", (Text("so far"),)))
-        await parked.released.wait()
-        yield task(ask, TaskState.COMPLETED, "so far and no further")
-
-    async with world(store, FakeAgent(streams), plugin) as desk:
-        await desk.says("hi")
-        await until(lambda: any(frame.text == "so far" for frame in plugin.frames))
-        parked.released.set()
-        await until(lambda: plugin.sent)
-        [final] = plugin.sent
-        assert (final.op, final.replaces) == (Op.REPLACE, ("preview-1",))
-
-
-async def test_a_preview_shown_before_a_restart_is_replaced_after_it(store: Store) -> None:
-    plugin = Previewing()
-
-    async def streams(ask: Ask) -> AsyncIterator[TaskEvent]:
-        yield task(ask, TaskState.WORKING)
-        yield ArtifactUpdate(task_id(ask), context(ask), Artifact("a1", (Text("so far"),)))
-        await asyncio.Event().wait()
-
-    agent = FakeAgent(streams)
-    async with world(store, agent, plugin) as before:
-        await before.says("hi")
-        await until(lambda: _is_previewed(store))
-    agent.tasks[task_id(agent.asks[0])] = task(agent.asks[0], TaskState.COMPLETED, "the end")
-    async with world(store, agent, plugin):
-        await until(lambda: plugin.sent)
-        assert plugin.sent[0].replaces == ("preview-1",)
-
-
-async def _is_previewed(store: Store) -> bool:
-    return any(turn.preview for turn in await store.unfinished())
 
 
 # ---------------------------------------------------------------------- found by reading, each failed first

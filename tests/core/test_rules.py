@@ -35,28 +35,31 @@ def inbound(text: str = "hi", **fields: object) -> Inbound:
 
 # ------------------------------------------------------------------ threads
 
-RUNNING = ThreadFact("running", "running", is_foreground=True)
-ASKING = ThreadFact("asking", "waiting", asks="ann")
-OTHER = ThreadFact("other", "waiting", asks="ann")
+ECHO = ("echo", "")
+RUNNING = ThreadFact("running", "running", is_foreground=True, agent="echo")
+ASKING = ThreadFact("asking", "waiting", asks="ann", agent="echo")
+OTHER = ThreadFact("other", "waiting", asks="ann", agent="other")
 
 
 def test_a_reply_joins_the_thread_of_what_it_replies_to_above_all_else() -> None:
-    assert pick_thread("ann", "old", [RUNNING, ASKING]) == Join("old")
+    assert pick_thread("ann", "old", [RUNNING, ASKING], agents=ECHO) == Join("old")
 
 
 def test_a_message_answers_the_one_question_open_to_its_person() -> None:
-    assert pick_thread("ann", "", [RUNNING, ASKING]) == Join("asking")
-    assert pick_thread("bob", "", [RUNNING, ASKING]) == Join("running")
+    assert pick_thread("ann", "", [RUNNING, ASKING], agents=ECHO) == Join("asking")
+    assert pick_thread("bob", "", [RUNNING, ASKING], agents=ECHO) == Join("running")
 
 
 def test_several_open_questions_start_nothing() -> None:
-    assert pick_thread("ann", "", [ASKING, OTHER]) == AskWhich(("asking", "other"))
+    assert pick_thread("ann", "", [ASKING, OTHER], agents=ECHO) == AskWhich(("asking", "other"))
 
 
 def test_a_message_joins_the_foreground_only_while_that_is_queued_or_running() -> None:
-    assert pick_thread("ann", "", [RUNNING]) == Join("running")
-    assert pick_thread("ann", "", [ThreadFact("w", "waiting", is_foreground=True)]) == Start()
-    assert pick_thread("ann", "", []) == Start()
+    assert pick_thread("ann", "", [RUNNING], agents=ECHO) == Join("running")
+    assert (
+        pick_thread("ann", "", [ThreadFact("w", "waiting", is_foreground=True, agent="echo")], agents=ECHO) == Start()
+    )
+    assert pick_thread("ann", "", [], agents=ECHO) == Start()
 
 
 # ------------------------------------------------------------------ access

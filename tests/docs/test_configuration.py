@@ -32,7 +32,7 @@ def nested(model: Model, title: str) -> Iterator[tuple[str, Model]]:
 
 def documented_models() -> dict[str, Model]:
     kinds = catalogue.kinds()
-    found: dict[str, Model] = {"`[gateway]`": GatewaySettings, "Every kind": AccountSettings}
+    found: dict[str, Model] = {"`[gateway]`": GatewaySettings} | dict(nested(AccountSettings, "Every kind"))
     for group, elsewhere in ((kinds.agents, {}), (kinds.plugins, GUIDES)):
         for kind in set(group) - set(elsewhere):
             found |= dict(nested(group[kind], f'`kind = "{kind}"`'))

@@ -123,7 +123,7 @@ class DeliveryTables(Tables):
                 self._thread_of[place.id, id] = lane.id
             self._share_fate(settlement, held, place)
             if notice is not None:
-                await self.post(place.id, held.delivery.turn, notice, now)
+                self._post(place.id, held.delivery.turn, notice, now)
             if settlement.moved_to:
                 address = settlement.delivery.address
                 self._move(address.source.key, address.chat, settlement.moved_to)
@@ -133,10 +133,7 @@ class DeliveryTables(Tables):
     def _share_fate(self, settlement: Settlement, held: DeliveryRow, place: ConversationRow) -> None:
         for old in self._lane(place.id):
             is_rest = (old.delivery.turn, old.piece, old.revision) == (held.delivery.turn, held.piece, held.revision)
-            if old.state is QUEUED and (
-                (settlement.blocked and old is not held)
-                or (settlement.bury_rest and is_rest and old.delivery.part > held.delivery.part)
-            ):
+            if old.state is QUEUED and settlement.blocked and old is not held:
                 old.state = DeliveryState.DEAD
             elif settlement.state is DeliveryState.WAITING_FOR_USER and is_rest and old.seq > held.seq:
                 old.state = DeliveryState.WAITING_FOR_USER
@@ -165,11 +162,9 @@ class DeliveryTables(Tables):
         is_repeat = is_repeat or held.delivery.is_repeat
         held.delivery = replace(held.delivery, queued=now, not_after=now + self._policy.max_age, is_repeat=is_repeat)
 
-    async def post(self, conversation: str, turn: str, piece: RenderedPiece, now: Instant) -> bool:
-        known = any(held.delivery.turn == turn and held.piece == piece.key for held in self._deliveries.values())
-        if not known:
+    def _post(self, conversation: str, turn: str, piece: RenderedPiece, now: Instant) -> None:
+        if not any(held.delivery.turn == turn and held.piece == piece.key for held in self._deliveries.values()):
             self._enqueue(conversation, turn, piece, now)
-        return not known
 
     async def retry(self, delivery: str, now: Instant) -> str | None:
         held = self._deliveries.get(delivery)

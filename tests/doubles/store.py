@@ -136,25 +136,24 @@ class MemoryStore(FollowedTables):
     def _pick(self, place: ConversationRow, person: Person, item: Candidate, seq: int) -> tuple[ThreadRow | None, str]:
         if item.scope is ContextScope.NOTIFY:
             return None, item.command
+        agent, fallback = item.agents_for(place.chosen)
         if item.command:
-            return self._start(place, item, seq, is_desk=True), item.command
+            return self._start(place, item, seq, agent, is_desk=True), item.command
         named = item.inbound.thread
         if isinstance(named, Join):
             return self._joined(named.thread), ""
         if isinstance(named, Start):
-            return self._start(place, item, seq, is_front=False), ""
-        active = self._active(place.id)
-        front = self._foreground(place.id)
-        facts = [ThreadFact(thread.id, thread.state, thread is front, thread.asks) for thread in active]
+            return self._start(place, item, seq, item.agent, is_front=False), ""
+        facts = [self._fact(thread) for thread in self._active(place.id)]
         replied = self._thread_of.get((place.id, item.inbound.reply_to), "") if item.inbound.reply_to else ""
-        match pick_thread(person.id, replied, facts):
+        match pick_thread(person.id, replied, facts, agents=(agent, fallback), is_called=item.is_called):
             case Join(id):
                 return self._joined(id), ""
             case AskWhich():
-                return self._start(place, item, seq, is_desk=True), "which"
+                return self._start(place, item, seq, agent, is_desk=True), "which"
             case _:
-                self._leave_foreground(place.id)
-                return self._start(place, item, seq), ""
+                self._leave_foreground(place.id, agent)
+                return self._start(place, item, seq, agent), ""
 
     def _joined(self, id: str) -> ThreadRow:
         thread = self._threads[id]
@@ -162,12 +161,22 @@ class MemoryStore(FollowedTables):
             thread.state = "queued"
         return thread
 
+    def _fact(self, thread: ThreadRow) -> ThreadFact:
+        is_foreground = thread is self._foreground(thread.conversation, thread.agent)
+        return ThreadFact(thread.id, thread.state, is_foreground, thread.asks, thread.agent)
+
     def _start(
-        self, place: ConversationRow, item: Candidate, seq: int, *, is_desk: bool = False, is_front: bool = True
+        self,
+        place: ConversationRow,
+        item: Candidate,
+        seq: int,
+        agent: str,
+        *,
+        is_desk: bool = False,
+        is_front: bool = True,
     ) -> ThreadRow:
-        place.agent = item.agent
         is_front = is_front and not is_desk
-        thread = ThreadRow(f"{item.envelope_id}-{seq}", place.id, item.agent, seq, is_desk, is_foreground=is_front)
+        thread = ThreadRow(f"{item.envelope_id}-{seq}", place.id, agent, seq, is_desk, is_foreground=is_front)
         self._threads[thread.id] = thread
         if place.is_followed and not is_desk:
             self._submitted(thread, place, item.received)
@@ -233,6 +242,10 @@ class MemoryStore(FollowedTables):
             self._tasks[turn.agent, observation.task.task_id] = observation.task
         if observation.context_id not in (None, turn.context_id):
             self._contexts[turn.session, turn.agent, held.generation] = observation.context_id
+        if observation.agent:
+            self._threads[turn.thread].agent = observation.agent
+            context = self._contexts.get((turn.session, observation.agent, held.generation))
+            turn = replace(turn, agent=observation.agent, context_id=context)
         held.turn = replace(
             turn,
             submission=observation.submission or turn.submission,
@@ -278,8 +291,8 @@ class MemoryStore(FollowedTables):
             lane.state = "queued"
         lane.waits_for_task = end.state is TurnState.WAITING
         if lane.waits_for_task:
-            if lane is self._foreground(lane.conversation):
-                self._leave_foreground(lane.conversation)
+            if lane is self._foreground(lane.conversation, lane.agent):
+                self._leave_foreground(lane.conversation, lane.agent)
             lane.is_foreground = False
         elif end.waits_for_input:
             lane.task_id = turn.task.task_id if turn.task else ""
@@ -400,7 +413,7 @@ class MemoryStore(FollowedTables):
         is_at_work, is_asking = held is not None and held.state in AT_WORK, lane.state == "waiting" and bool(lane.asks)
         turn = held.turn if held and (is_at_work or is_asking or not lane.queue) else None
         question = turn.envelopes[0] if turn else lane.queue[0]
-        task = turn.task if turn else None
+        task = self._tasks.get((turn.agent, turn.task.task_id)) if turn and turn.task else None  # as it is known now
         return Work(
             thread=lane.id,
             state=lane.state,
@@ -431,6 +444,10 @@ class MemoryStore(FollowedTables):
                 lane.resume, lane.state = held.turn.id, "queued"
                 return replace(self._ready(lane), queued=len(held.turn.envelopes))
         return None
+
+    async def choose(self, conversation: str, agent: str) -> None:
+        if place := self._resolve(conversation):
+            place.chosen = agent
 
     # ------------------------------------------------------------------ history
 

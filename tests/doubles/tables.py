@@ -28,6 +28,7 @@ class ConversationRow:
     is_followed: bool = False
     session: str = field(default_factory=new_id)
     generation: int = 1
+    chosen: str = ""
     merged_into: str = ""
     newest: int = 0  # seq
 
@@ -131,6 +132,12 @@ class Tables:
         self._state[account, name] = (value, version + 1)
         return True
 
+    async def forget(self, account: str, name: str, *, version: int) -> bool:
+        if self._state.get((account, name), ("", 0))[1] != version or not version:
+            return False
+        del self._state[account, name]
+        return True
+
     async def acquire(self, name: str, holder: str, ttl: float) -> int | None:
         present, fence, until = self._leases.get(name, ("", 0, 0.0))
         if present not in ("", holder) and until > self._clock.now():
@@ -165,12 +172,15 @@ class Tables:
         ]
         return sorted(found, key=lambda thread: thread.opened)
 
-    def _foreground(self, conversation: str) -> ThreadRow | None:
-        return next((thread for thread in reversed(self._active(conversation)) if thread.is_foreground), None)
+    def _foreground(self, conversation: str, agent: str = "") -> ThreadRow | None:
+        """The newest one; of this agent, where one is named."""
+        fronts = [thread for thread in self._active(conversation) if thread.is_foreground]
+        return next((thread for thread in reversed(fronts) if agent in ("", thread.agent)), None)
 
-    def _leave_foreground(self, conversation: str) -> None:
+    def _leave_foreground(self, conversation: str, agent: str = "") -> None:
         for thread in self._active(conversation):
-            thread.is_foreground = False
+            if agent in ("", thread.agent):
+                thread.is_foreground = False
 
     def _move(self, source: str, old: str, new: str) -> None:
         if old == new:

@@ -21,13 +21,23 @@ from core.patience import Patience
 from core.plugin import Admission
 from core.preview import Previews
 from core.pursuit import Delegate
+from core.routes import Routes
 from core.session import Bounds, Lanes
 from core.store import Store
 from core.tracker import TaskTracker
 from tests.doubles.agent import FakeAgent
 from tests.doubles.plugin import FakePlugin
 
-SOON = Patience(quiet=0.02, poll_first=0.005, poll_most=0.02, retry_first=0.005, retry_most=0.02, confirm=0.2, look=0.2)
+SOON = Patience(
+    quiet=0.02,
+    poll_first=0.005,
+    poll_most=0.02,
+    retry_first=0.005,
+    retry_most=0.02,
+    fallback=0.02,
+    confirm=0.2,
+    look=0.2,
+)
 
 
 @dataclass
@@ -44,7 +54,7 @@ class Events:
 
 
 class World:
-    """One account "desk", one agent "agent", one store; everything a journey touches."""
+    """One account "desk", one agent "agent" (and `others`), one store; everything a journey touches."""
 
     def __init__(
         self,
@@ -60,6 +70,7 @@ class World:
         collect: float = 0.0,
         access: Access | None = None,
         limits: Limits | None = None,
+        routes: Routes | None = None,
         others: Sequence[FakeAgent] = (),
     ) -> None:
         """`others` are agents that a message may name besides the account's own."""
@@ -76,7 +87,7 @@ class World:
             lambda turn: self.previews.end(turn),
         )
         self.previews = Previews(plugins, store, tasks, self.outbox.is_throttled, self.events)
-        delegates = {each.name: Delegate(each, resubmits) for each in (agent, *others)}
+        delegates = {one.name: Delegate(one, resubmits) for one in (agent, *others)}
         self.tracker = TaskTracker(
             store,
             delegates,
@@ -87,17 +98,35 @@ class World:
             clock,
             self.events,
             patience,
+            lambda _account: self.routes.fallbacks,
             self._followers,
         )
-        self.desk = Desk(store, store, store, self.tracker, self.outbox, lambda: self.lanes, clock)
+        self.desk = Desk(
+            store,
+            store,
+            store,
+            store,
+            self.tracker,
+            self.outbox,
+            lambda: self.lanes,
+            lambda _account: self.routes,
+            clock,
+        )
         self.lanes = Lanes(
             store, lambda: bounds or Bounds(), tasks, clock, self.events, self.tracker.work, self.desk.answer
         )
-        routes = frozenset(other.name for other in others)
-        account = Account(
-            Source("fake", "desk"), agent.name, access or Access("open", "all"), collect=collect, routes=routes
+        self.routes = routes or Routes(agent.name)
+        source, allowed = Source("fake", "desk"), access or Access("open", "all")
+        exposed = frozenset(one.name for one in others) if is_followed else frozenset()
+        account = Account(source, self.routes, allowed, collect=collect, exposed=exposed)
+        self.intake = SourceIntake(
+            lambda: replace(account, routes=self.routes),
+            store,
+            self.lanes,
+            clock,
+            self.events,
+            is_followed=is_followed,
         )
-        self.intake = SourceIntake(lambda: account, store, self.lanes, clock, self.events, is_followed=is_followed)
         self._numbers = count(1)
 
     async def says(self, text: str, sender: str = "ann", **fields: object) -> Admission:

@@ -56,6 +56,7 @@ class Ledger:
         self.sessions_ = [
             {
                 "ref": f"0197c0ffee22{number:020x}",
+                "state": "active" if number == 0 else "idle",
                 "kind": "front_desk",
                 "owner": f"support:{number}",
                 "account": "support",
@@ -69,6 +70,7 @@ class Ledger:
         ]
         self.tasks_ = [task(number) for number in range(450)]
         self.deliveries_ = [delivery(0), delivery(1, state="delivered", reason="")]
+        self.connection: Mapping[str, Any] = {"state": "receiving"}
         self.acts: list[tuple[str, str]] = []
         self.trouble: FrontdeskError | NotPossible | None = None
 
@@ -77,7 +79,7 @@ class Ledger:
         return self
 
     async def sessions(self, *, limit: int, cursor: str | None, state: str | None) -> Page:
-        return _page(self.sessions_, limit, cursor, None)
+        return _page(self.sessions_, limit, cursor, state)
 
     async def session(self, ref: str) -> Mapping[str, Any] | None:
         return _one(self.sessions_, ref, by="ref")
@@ -109,7 +111,7 @@ class Ledger:
                 "kind": "telegram",
                 "agent": "research",
                 "health": {},
-                "connection": {"state": "conflict"},
+                "connection": self.connection,
                 "settings": settings,
             }
         ]

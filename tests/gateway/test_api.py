@@ -127,10 +127,32 @@ async def test_a_list_can_be_narrowed_to_a_state(client: aiohttp.ClientSession) 
         ("cursor=%00", "cursor"),
         ("cursor=nope", "cursor"),
         ("stat=unknown", "unknown parameter 'stat'"),
+        ("state=foo", "unknown state 'foo'; known here: submitted, working, input-required"),
+        ("state=", "unknown state ''"),
+        ("limit=1&limit=2", "limit is given more than once"),
     ],
 )
 async def test_a_wrong_parameter_is_named(client: aiohttp.ClientSession, query: str, word: str) -> None:
     assert word in (await got(client, f"/tasks?{query}", status=400))["detail"]
+
+
+async def test_each_list_has_states_of_its_own(client: aiohttp.ClientSession) -> None:
+    for path, state in (("/sessions", "active"), ("/tasks", "working"), ("/deliveries", "unknown")):
+        assert (await got(client, f"{path}?state={state}"))["items"]
+    assert "known here: active, idle" in (await got(client, "/sessions?state=working", status=400))["detail"]
+
+
+@pytest.mark.parametrize("body", [b"", b"{}", b" { } "])
+async def test_an_action_takes_no_arguments(client: aiohttp.ClientSession, ledger: Ledger, body: bytes) -> None:
+    path = f"/api/v1/deliveries/{DELIVERY}:retry"
+    async with client.post(path, headers=BEARER, data=body) as answer:
+        assert answer.status == 200
+    async with client.post(path, headers=BEARER, data=b'{"delay": 5}') as answer:
+        assert (answer.status, (await answer.json())["detail"]) == (
+            400,
+            "this takes no arguments; leave the body empty",
+        )
+    assert len(ledger.acts) == 1
 
 
 @pytest.mark.parametrize(

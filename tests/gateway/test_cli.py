@@ -60,12 +60,20 @@ def ledger() -> Ledger:
 
 
 @pytest.fixture
+def accounts() -> dict[str, PluginHealth]:
+    return {"support": PluginHealth(PluginState.RESTARTING, 0.0, reason="OSError: no network")}
+
+
+@pytest.fixture
+def health(accounts: dict[str, PluginHealth]) -> Health:
+    return Health(lambda: None, lambda: accounts, is_listening=True)
+
+
+@pytest.fixture
 async def frontdesk(
-    ledger: Ledger, serve: Serve, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ledger: Ledger, health: Health, serve: Serve, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> AsyncIterator[Type]:
     """Types commands beside a running gateway; in this process, since a new one for each costs a second."""
-    red = PluginHealth(PluginState.RESTARTING, 0.0, reason="OSError: no network")
-    health = Health(lambda: None, lambda: {"support": red}, is_listening=True)
     operator = Operator(TOKEN)
     ingress = Ingress()
     routes = ControlApi(ledger, operator, Silent(), version="1.2").routes(ingress)
@@ -102,7 +110,18 @@ async def test_a_list_says_when_there_is_more(frontdesk: Type) -> None:
 
 async def test_a_list_can_be_narrowed_to_a_state_and_an_empty_one_says_so(frontdesk: Type) -> None:
     assert "4711" in (await frontdesk("delivery", "list", "--state", "unknown")).out
-    assert (await frontdesk("delivery", "list", "--state", "dead")).out == "no delivery yet\n"
+    assert (await frontdesk("delivery", "list", "--state", "dead")).out == "none is dead\n"
+    assert len(json.loads((await frontdesk("session", "list", "--state", "idle", "--format", "json")).out)) == 2
+
+
+@pytest.mark.parametrize(
+    ("thing", "known"),
+    [("session", "active, idle"), ("task", "submitted, working, input-required"), ("delivery", "queued, attempting")],
+)
+async def test_an_unknown_state_is_refused_with_the_known_ones(frontdesk: Type, thing: str, known: str) -> None:
+    ended = await frontdesk(thing, "list", "--state", "foo")
+    assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
+    assert ended.err.startswith(f"frontdesk: unknown state 'foo'; known here: {known}")
 
 
 @pytest.mark.parametrize(("thing", "what"), [("session", "sessions_"), ("task", "tasks_"), ("delivery", "deliveries_")])
@@ -161,13 +180,61 @@ async def test_an_action_that_is_not_possible_says_why(frontdesk: Type, ledger: 
     assert (ended.code, ended.err) == (1, "frontdesk: it was delivered\n")
 
 
-async def test_the_doctor_says_that_it_is_ready_and_which_account_is_not(frontdesk: Type) -> None:
+async def test_the_doctor_says_that_all_is_well(frontdesk: Type, accounts: dict[str, PluginHealth]) -> None:
+    accounts["support"] = PluginHealth(PluginState.RUNNING, 0.0)
     ended = await frontdesk("doctor")
     assert (ended.code, ended.err) == (0, "")
     assert "is ready" in ended.out
     assert "support" in ended.out
-    assert "OSError: no network" in ended.out
-    assert "conflict" in ended.out
+
+
+@pytest.mark.parametrize(
+    ("account", "connection", "line"),
+    [
+        (
+            PluginHealth(PluginState.RESTARTING, 0.0, reason="OSError: no network"),
+            {},
+            "support is restarting: OSError: no network; it is tried again by itself",
+        ),
+        (
+            PluginHealth(PluginState.STOPPED, 0.0, reason="ConfigurationError: plugins.support.token: not known"),
+            {"state": "unauthorised", "trouble": "unauthorised: x"},
+            "support is stopped: ConfigurationError: plugins.support.token: not known; then send SIGHUP",
+        ),
+        (
+            PluginHealth(PluginState.RUNNING, 0.0),
+            {"state": "unreachable", "trouble": "unreachable: no route to host; correct the network"},
+            "support is unreachable: no route to host; correct the network",
+        ),
+    ],
+    ids=["restarting", "stopped", "unreachable"],
+)
+async def test_the_doctor_ends_with_1_and_a_line_for_an_account_that_does_not_work(
+    frontdesk: Type,
+    ledger: Ledger,
+    accounts: dict[str, PluginHealth],
+    account: PluginHealth,
+    connection: dict[str, str],
+    line: str,
+) -> None:
+    accounts["support"], ledger.connection = account, connection
+    ended = await frontdesk("doctor")
+    assert (ended.code, ended.err.count("\n")) == (1, 1)
+    assert ended.err.startswith(f"frontdesk: {line}")
+    assert "is troubled" in ended.out
+    assert "ready" not in ended.out
+    troubles = json.loads((await frontdesk("doctor", "--format", "json")).out)
+    assert troubles["status"] == "troubled"
+    assert len(troubles["troubles"]) == 1
+
+
+async def test_the_doctor_says_why_the_gateway_gets_no_work_and_what_to_do(frontdesk: Type, health: Health) -> None:
+    health.store = lambda: "standing by: another process holds the database"
+    ended = await frontdesk("doctor")
+    assert ended.code == 1
+    assert "is unready" in ended.out
+    first = "frontdesk: not ready: store: standing by: another process holds the database; "
+    assert ended.err.startswith(first + "give its disk room and rights, or stop the other process that holds it\n")
 
 
 async def test_a_wrong_operator_token_is_said_with_the_remedy(frontdesk: Type, tmp_path: Path) -> None:

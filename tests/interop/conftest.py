@@ -8,7 +8,7 @@ import pytest
 from tests.fakes.lo_proxy import LoEmulator
 from tests.journeys.conftest import pytest_runtest_makereport
 from tests.journeys.process import GatewayProcess
-from tests.journeys.setting import configured
+from tests.journeys.setting import between
 from tests.peers.processes import SdkAgent
 
 __all__ = ("emulator", "gateway", "pytest_runtest_makereport", "sdk_agent")
@@ -30,9 +30,5 @@ async def sdk_agent() -> AsyncIterator[SdkAgent]:
 
 @pytest.fixture
 async def gateway(tmp_path: Path, emulator: LoEmulator, sdk_agent: SdkAgent) -> AsyncIterator[GatewayProcess]:
-    """Configured for the two, and not started yet."""
-    async with configured(tmp_path / "desk", emulator.base, emulator.token, sdk_agent.card_url) as process:
+    async with between(tmp_path / "desk", emulator, sdk_agent.card_url) as process:
         yield process
-        if process.is_running:
-            assert await process.stop() == 0
-    process.check_log()

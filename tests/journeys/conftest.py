@@ -11,7 +11,7 @@ import pytest
 from tests.fakes.agent import ScriptedAgent
 from tests.fakes.telegram import FakeTelegram
 from tests.journeys.process import GatewayProcess
-from tests.journeys.setting import configured, words_said
+from tests.journeys.setting import between, words_said
 
 
 @pytest.hookimpl(wrapper=True)
@@ -39,10 +39,5 @@ async def agent() -> AsyncIterator[ScriptedAgent]:
 
 @pytest.fixture
 async def gateway(tmp_path: Path, telegram: FakeTelegram, agent: ScriptedAgent) -> AsyncIterator[GatewayProcess]:
-    """Configured for the two, and not started yet: a test may change its settings first."""
-    async with configured(tmp_path / "desk", telegram.base, telegram.token, agent.card_url) as process:
+    async with between(tmp_path / "desk", telegram, agent.card_url, said=lambda: words_said(telegram)) as process:
         yield process
-        if process.is_running:
-            assert await process.stop() == 0
-    process.private |= words_said(telegram)
-    process.check_log()

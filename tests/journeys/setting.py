@@ -1,11 +1,13 @@
 """The usual setting of a journey: a Bot API server, an agent, and a gateway between the two."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from tests.fakes.agent_events import Event, artifact, completed, working
 from tests.fakes.agent_scripts import AgentScript, Call
+from tests.fakes.lo_proxy import LoEmulator
 from tests.fakes.telegram import FakeTelegram
 from tests.journeys.process import OPERATOR, GatewayProcess, Tables
 from tests.peers.processes import free_port
@@ -28,6 +30,22 @@ def account(api_base: str, token: str, **settings: Any) -> Tables:
         "limits": UNLIMITED,
         **settings,
     }
+
+
+@asynccontextmanager
+async def between(
+    folder: Path, server: FakeTelegram | LoEmulator, card: str, *, said: Callable[[], Iterable[str]] = tuple
+) -> AsyncIterator[GatewayProcess]:
+    """A gateway between the two, not started yet: a test may change its settings first.
+
+    At the end it is stopped, and its log is searched for what is private and for what people `said`.
+    """
+    async with configured(folder, server.base, server.token, card) as process:
+        yield process
+        if process.is_running:
+            assert await process.stop() == 0
+    process.private |= set(said())
+    process.check_log()
 
 
 def configured(folder: Path, api_base: str, token: str, card: str) -> GatewayProcess:

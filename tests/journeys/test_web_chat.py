@@ -55,7 +55,11 @@ async def test_a_running_count_is_shown_by_status_and_stopped_by_cancel(page: Pa
     await page.say("/status")
     await page.shows("count to 200")
     await page.say("/cancel")
-    await page.shows("Cancelled.")
+    shown = await page.shows("Cancelled.")
+    assert (shown[-2].startswith("1 2 3"), shown[-1]) == (True, "Cancelled.")
+    assert await page.preview() == ""
+    await page.reload()
+    assert await page.shows("Cancelled.") == shown
     await demo.at_rest()
     assert (await demo.summary())["turns"]["cancelled"] == 1
 

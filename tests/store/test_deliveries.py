@@ -202,17 +202,6 @@ async def test_a_dead_address_takes_everything_queued_for_it_along(line: Line) -
     assert not await line.lane_is_empty(other.conversation)
 
 
-async def test_the_rest_of_a_piece_that_makes_no_sense_any_more_is_buried_with_its_part(line: Line) -> None:
-    turn = await line.begin(await line.say())
-    await line.answer(turn, piece("artifact:1", "a", "b"), piece("artifact:2", "c"))
-    delivery = await line.claim(turn.conversation)
-    rejected = Settlement(delivery, DeliveryState.REJECTED, "malformed", bury_rest=True)
-
-    assert await line.store.settle(rejected, line.clock.now())
-
-    assert (await line.claim(turn.conversation)).payload == {"text": "c"}
-
-
 async def test_what_waits_for_the_person_is_queued_whole_when_they_write_again(line: Line) -> None:
     turn = await line.begin(await line.say())
     await line.answer(turn, piece("artifact:1", "a", "b"))
@@ -268,18 +257,6 @@ async def test_after_a_start_conversations_with_something_queued_are_found(line:
     await line.show((await line.answered_question(chat="2")).conversation, "1")
 
     assert await line.store.lanes() == [(turn.conversation, DESK)]
-
-
-async def test_a_late_notice_is_posted_once(line: Line) -> None:
-    turn = await line.answer(await line.begin(await line.say()))
-    late = piece("notice:late", "it came after all")
-    now = line.clock.now()
-
-    assert await line.store.post(turn.conversation, turn.id, late, now)
-    assert not await line.store.post(turn.conversation, turn.id, late, now)
-
-    assert (await line.show(turn.conversation, "1")).payload == {"text": "it came after all"}
-    assert await line.lane_is_empty(turn.conversation)
 
 
 async def test_an_operator_queues_an_unknown_delivery_once_more_as_a_repeat(line: Line) -> None:

@@ -34,7 +34,8 @@ CHATS = st.sampled_from(["1", "2", "-100", "-200"])
 PEOPLE = st.sampled_from(["ann", "bob"])
 PICK = st.integers(0, 1 << 16)
 WORDS = st.sampled_from([("a",), ("a", "b"), ("c", "d", "e"), ()])
-ENDS = st.sampled_from(["", "completed", "failed", "waiting", "asks", "unknown"])
+ENDS = st.sampled_from(["", "completed", "failed", "waiting", "asks", "unknown", "other agent"])
+AGENTS = st.sampled_from(["agent", "agent", "other"])
 OUTCOMES = st.sampled_from([*list(DeliveryState)[2:8], DeliveryState.DELIVERED, DeliveryState.QUEUED])
 
 
@@ -90,8 +91,16 @@ class TwoStores(RuleBasedStateMachine):
 
     # ------------------------------------------------------------------ people
 
-    @rule(chat=CHATS, sender=PEOPLE, known=PICK, replies=st.booleans(), command=st.sampled_from(["", "", "", "status"]))
-    def say(self, chat: str, sender: str, known: int, replies: bool, command: str) -> None:
+    @rule(
+        chat=CHATS,
+        sender=PEOPLE,
+        known=PICK,
+        replies=st.booleans(),
+        command=st.sampled_from(["", "", "", "status"]),
+        agent=AGENTS,
+        called=st.booleans(),
+    )
+    def say(self, chat: str, sender: str, known: int, replies: bool, command: str, agent: str, called: bool) -> None:
         self.number += 1
         there = [id for where, id in self.messages if where == chat]
         reply_to = there[known % len(there)] if replies and there else ""
@@ -104,9 +113,17 @@ class TwoStores(RuleBasedStateMachine):
             reply_to=reply_to,
             is_direct=not chat.startswith("-"),
             command=command,
+            agent=agent,
         )
         self.messages.append((chat, f"p{self.number}"))
-        self.admit(candidate)
+        choices = ("agent", "other") if known % 2 else ()
+        self.admit(replace(candidate, choices=choices, fallbacks={"agent": "other"}, is_called=called and not command))
+
+    @precondition(lambda self: self.admitted)
+    @rule(known=PICK, agent=st.sampled_from(["", "agent", "other"]))
+    def choose(self, known: int, agent: str) -> None:
+        one, other = self.admitted[known % len(self.admitted)]
+        self.both("choose", (one.conversation, other.conversation), (agent, agent))
 
     @rule(chat=st.sampled_from(["f1", "f2"]))
     def start_work(self, chat: str) -> None:
@@ -224,7 +241,6 @@ class TwoStores(RuleBasedStateMachine):
                 due=self.clock.now() + later % 3 if outcome is DeliveryState.QUEUED else None,
                 repeat=rest and outcome is DeliveryState.QUEUED,
                 blocked=blocked and outcome is DeliveryState.DEAD,
-                bury_rest=rest and outcome is DeliveryState.REJECTED,
             )
             for delivery in pair
         )
@@ -287,6 +303,8 @@ def observation(turn: Turn, how: str, pieces: tuple[Any, ...]) -> Observation:
         "asks": TurnEnd(TurnState.COMPLETED, waits_for_input=True),
         "unknown": TurnEnd(TurnState.INTERRUPTED, "lost"),
     }
+    if how == "other agent" and turn.task is None:
+        return Observation(turn=turn, agent="other", asked=False, pieces=pieces)
     known = None if how == "unknown" else task(turn, states.get(how, TaskState.WORKING))
     return Observation(
         turn=turn,
@@ -294,7 +312,7 @@ def observation(turn: Turn, how: str, pieces: tuple[Any, ...]) -> Observation:
         task=replace(known, context_id=f"context of {turn.thread}") if known else None,
         context_id=f"context of {turn.thread}" if known else None,
         pieces=pieces,
-        end=ends[how],
+        end=ends.get(how),
         step=step(turn, how) if turn.address.chat.startswith("f") else None,
     )
 

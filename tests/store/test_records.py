@@ -202,7 +202,7 @@ async def test_pages_of_deliveries_and_tasks_go_on_where_the_last_one_ended(line
         assert cursor is None
 
 
-@pytest.mark.parametrize("cursor", ["x y", "1;", "é"])
+@pytest.mark.parametrize("cursor", ["x y", "1;", "é", "", "nope", "-1", "1_0", "٣"])
 async def test_a_cursor_that_no_list_gave_is_an_error(records: Records, cursor: str) -> None:
     for read in (records.sessions, records.tasks, records.deliveries):
         with pytest.raises(ValueError):

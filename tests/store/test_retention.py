@@ -10,6 +10,7 @@ from core.delivery import DeliveryState
 from core.envelope import ContextScope
 from core.store import AlreadySeen, Disposition, Observation, TurnEnd, TurnState
 from gateway.store.sqlite import SqliteStore
+from gateway.store.sqlite.retention import FIRST_SHARE, ROUND, STEP, KeyRound
 from tests.store.line import DESK, HOUR, Line, ManualClock, message, piece, task
 
 MONTH = 31 * 24 * HOUR
@@ -174,3 +175,47 @@ async def test_a_sweep_takes_more_rows_than_one_step(line: Line) -> None:
         await line.store.admit(DESK, (message(keys=(f"u:{n}",), refusal="not_allowed"),))
 
     assert await age(line) >= 900
+
+
+async def test_after_the_first_round_a_sweep_looks_at_no_more_keys_than_its_time_allows(line: Line) -> None:
+    await fill_with_keys(line, 40 * STEP)
+    sweeps, store = engine(line)._key_round, engine(line)
+    await store.prune(line.clock.now())
+    assert (sweeps.length, sweeps.after) == (41, ("", ""))  # the last step found nothing more
+
+    line.clock.time += ROUND / 20
+    await store.prune(line.clock.now())
+
+    assert (sweeps.steps, sweeps.after[1]) == (3, f"key {3 * STEP - 1:09}")
+
+
+async def test_every_round_comes_to_every_key(line: Line) -> None:
+    await fill_with_keys(line, 40 * STEP)
+    store = engine(line)
+    await store.prune(line.clock.now())
+    line.clock.time += 73 * HOUR
+    removed = 0
+    for _ in range(22):
+        line.clock.time += ROUND / 20
+        removed += await store.prune(line.clock.now())
+
+    assert (removed, (await counts(line))["dedupe"]) == (40 * STEP, 0)
+
+
+async def test_before_anybody_knows_how_many_keys_there_are_the_sweeps_grow(line: Line) -> None:
+    keys = KeyRound()
+    shares = []
+    for _ in range(4):
+        keys.begin_sweep(0.0)
+        shares.append(keys.share)
+        while keys.advance(("desk", "k")):
+            pass
+
+    assert shares == [FIRST_SHARE, FIRST_SHARE, 2 * FIRST_SHARE, 4 * FIRST_SHARE]
+
+
+async def fill_with_keys(line: Line, count: int) -> None:
+    """As many keys as messages would leave, without the messages."""
+    expires = line.clock.now() + 72 * HOUR
+    rows = [("desk", f"key {n:09}", "", expires) for n in range(count)]
+    await engine(line)._run(lambda tx: [tx.execute("INSERT INTO dedupe VALUES (?, ?, ?, ?)", row) for row in rows])

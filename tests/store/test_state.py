@@ -31,6 +31,18 @@ async def test_of_concurrent_writers_of_one_version_one_wins(line: Line) -> None
     assert sum(await asyncio.gather(*writes)) == 1
 
 
+async def test_a_value_is_forgotten_only_by_who_read_its_present_version(line: Line) -> None:
+    await line.store.write("desk", "token", "a", version=0)
+    await line.store.write("desk", "token", "b", version=1)
+
+    assert not await line.store.forget("desk", "token", version=1)
+    assert not await line.store.forget("desk", "token", version=0)
+    assert await line.store.forget("desk", "token", version=2)
+    assert await line.store.read("desk", "token") is None
+    assert not await line.store.forget("desk", "token", version=0)
+    assert await line.store.write("desk", "token", "c", version=0)
+
+
 async def test_values_are_by_account_and_name(line: Line) -> None:
     await line.store.write("desk", "token", "a", version=0)
 

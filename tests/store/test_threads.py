@@ -1,6 +1,9 @@
 """Conformance: which thread a message belongs to, from what the store knows at its admission."""
 
+from dataclasses import replace
+
 from core.agent import TaskState
+from core.envelope import Candidate
 from core.store import Observation, SubmissionState, TurnEnd, TurnState
 from tests.store.line import Line, asking, message, piece, task
 
@@ -151,15 +154,63 @@ async def test_what_moved_behind_a_question_is_the_foreground(line: Line) -> Non
     assert (await line.say("and tomorrow?", chat="-100", sender="bob")).thread == moved.thread
 
 
-async def test_a_new_route_holds_for_new_threads(line: Line) -> None:
+async def test_a_message_for_another_agent_starts_a_thread_of_its_own_beside_the_one_at_work(line: Line) -> None:
     first = await line.begin(await line.admit(message(agent="one")))
-    joined = await line.admit(message(agent="two"))
-    await line.answer(first)
-    second = await line.begin(joined)
-    await line.answer(second)
-    third = await line.begin(await line.admit(message(agent="two")))
+    beside = await line.begin(await line.admit(message(agent="two")))
+    behind = [await line.admit(message(agent=agent)) for agent in ("one", "two", "one")]
 
-    assert [turn.agent for turn in (first, second, third)] == ["one", "one", "two"]
+    assert [turn.agent for turn in (first, beside)] == ["one", "two"]
+    assert [admitted.thread for admitted in behind] == [first.thread, beside.thread, first.thread]
+
+
+async def test_a_message_joins_the_thread_that_the_fallback_of_its_agent_works_on(line: Line) -> None:
+    first = await line.begin(await line.admit(message(agent="one")))
+    await line.observe(Observation(turn=first, agent="two"))
+
+    assert (await line.admit(message(agent="one"))).thread != first.thread
+    candidate = replace(message(agent="one"), fallbacks={"one": "two"})
+    await line.store.renew(first.conversation, line.clock.now())
+    again = await line.begin(await line.admit(message(agent="one")))
+    again = await line.observe(Observation(turn=again, agent="two"))
+    assert (await line.admit(candidate)).thread == again.thread
+
+
+async def test_a_turn_that_changes_its_agent_takes_its_thread_along_and_asks_in_that_agents_context(
+    line: Line,
+) -> None:
+    await line.answer(await line.begin(await line.admit(message(agent="two"))))
+    turn = await line.begin(await line.admit(message(agent="one")))
+    assert turn.context_id is None
+    behind = await line.admit(message(agent="one"))
+
+    changed = await line.observe(Observation(turn=turn, agent="two", asked=False))
+
+    assert (changed.agent, changed.context_id, changed.asked) == ("two", f"context of {turn.session}", False)
+    [unfinished] = await line.store.unfinished()
+    assert (unfinished.agent, unfinished.context_id) == ("two", changed.context_id)
+    await line.answer(changed)
+    assert (await line.begin(behind)).agent == "two"
+
+
+async def test_a_chosen_agent_gets_the_next_messages_as_far_as_they_may_be_given_to_it(line: Line) -> None:
+    def next_message(*choices: str, is_called: bool = False) -> Candidate:
+        return replace(message(agent="one"), choices=choices, is_called=is_called)
+
+    first = await line.answer(await line.begin(await line.admit(message(agent="one"))))
+    await line.store.choose(first.conversation, "two")
+
+    for candidate, agent in (
+        (next_message("one", "two"), "two"),
+        (next_message("one"), "one"),
+        (next_message("one", "two", is_called=True), "one"),
+        (replace(next_message("one", "two"), command="agents"), "two"),
+    ):
+        turn = await line.begin(await line.admit(candidate))
+        assert turn.agent == agent
+        await line.answer(turn)
+
+    await line.store.choose(first.conversation, "")
+    assert (await line.begin(await line.admit(next_message("one", "two")))).agent == "one"
 
 
 async def test_two_threads_may_wait_on_one_task_id_that_the_agent_gave_twice(line: Line) -> None:

@@ -138,7 +138,11 @@ def _admit_message(tx: Tx, source: Source, item: Candidate, policy: Policy, now:
     if place.waits_for_user:
         place.waits_for_user = False
         tx.execute(SQL["queue_waiting_for_user"], (now, now + policy.max_age, place.id))
-    thread, command = _thread(tx, place, person, item, seq)
+    agent, fallback = item.agents_for(place.chosen)
+    if agent != place.agent and not item.is_called:
+        tx.execute(SQL["update_agent"], (agent, place.session))
+        place.agent = agent
+    thread, command = _thread(tx, place, person, item, seq, (agent, fallback))
     is_desk = bool(command) and thread != ""
     raw = _keep_raw(tx, source, inbound.external_id, inbound.raw, "admitted", "", item.received)
     tx.late(
@@ -165,7 +169,7 @@ def _admit_message(tx: Tx, source: Source, item: Candidate, policy: Policy, now:
         ),
     )
     if thread:
-        _remember(tx, place, thread, is_desk, _envelope(item, seq, person, command))
+        _remember(tx, Queue(place, agent, is_desk, [_envelope(item, seq, person, command)]), thread)
     return Admitted(item.envelope_id, place.owner, place.id, thread, is_desk)
 
 
@@ -199,13 +203,13 @@ def _envelope(item: Candidate, seq: int, person: Person, command: str) -> Envelo
     )
 
 
-def _remember(tx: Tx, place: Place, thread: str, is_desk: bool, envelope: Envelope) -> None:
-    """Keep it for the turn that takes it, where its thread is remembered or begins with it."""
-    queue = tx.memory.queues.get(thread)
+def _remember(tx: Tx, new: Queue, thread: str) -> None:
+    """Keep its envelope for the turn that takes it, where its thread is remembered or begins with it."""
+    queue, (envelope,) = tx.memory.queues.get(thread), new.envelopes
     if queue is not None:
         queue.envelopes.append(envelope)
     elif number(thread) == envelope.seq:
-        tx.memory.queues.keep(thread, Queue(place, place.agent, is_desk, [envelope]))
+        tx.memory.queues.keep(thread, new)
 
 
 # ---------------------------------------------------------------------------------------------- who and where
@@ -253,31 +257,35 @@ def _new_person(tx: Tx, key: tuple[str, str], item: Candidate) -> Person:
 # ---------------------------------------------------------------------------------------------- which thread
 
 
-def _thread(tx: Tx, place: Place, person: Person, item: Candidate, seq: int) -> tuple[str, str]:
+def _thread(
+    tx: Tx, place: Place, person: Person, item: Candidate, seq: int, agents: tuple[str, str]
+) -> tuple[str, str]:
     """The thread, "" for history only, and the command the envelope carries for the desk."""
+    agent, _ = agents
     if item.scope is _NOTIFY:
         return "", item.command
     if item.command:
-        return _start(tx, place, item, seq, is_desk=True), item.command
+        return _start(tx, place, item, seq, agent, is_desk=True), item.command
     named = item.inbound.thread
     if named is not None:
         return _named(tx, place, named, item, seq), ""
     replied = _replied(tx, place.id, item.inbound.reply_to) if item.inbound.reply_to else ""
-    match pick_thread(person.id, replied, tuple(active_threads(tx, place).values())):
+    active = tuple(active_threads(tx, place).values())
+    match pick_thread(person.id, replied, active, agents=agents, is_called=item.is_called):
         case Join(thread):
             _join(tx, place, thread)
             return thread, ""
         case AskWhich():
-            return _start(tx, place, item, seq, is_desk=True), "which"
+            return _start(tx, place, item, seq, agent, is_desk=True), "which"
         case _:
-            leave_foreground(tx, place)
-            return _start(tx, place, item, seq, is_desk=False), ""
+            leave_foreground(tx, place, agent)
+            return _start(tx, place, item, seq, agent, is_desk=False), ""
 
 
 def _named(tx: Tx, place: Place, named: Join | Start, item: Candidate, seq: int) -> str:
     """The thread that the message names itself; whether it may join it has been found out before."""
     if isinstance(named, Start):
-        return _start(tx, place, item, seq, is_desk=False, is_front=False)
+        return _start(tx, place, item, seq, item.agent, is_desk=False, is_front=False)
     _join(tx, place, named.thread)
     if place.is_followed:
         followed.answered(tx, named.thread, seq)
@@ -310,17 +318,14 @@ def _join(tx: Tx, place: Place, thread: str) -> None:
         place.active = None
 
 
-def _start(tx: Tx, place: Place, item: Candidate, seq: int, *, is_desk: bool, is_front: bool = True) -> str:
-    """A new thread, the foreground unless it is the desk's; the session follows its account's route."""
+def _start(tx: Tx, place: Place, item: Candidate, seq: int, agent: str, *, is_desk: bool, is_front: bool = True) -> str:
+    """A new thread, the foreground of its agent unless it is the desk's."""
     is_front = is_front and not is_desk
-    if place.agent != item.agent:
-        tx.execute(SQL["update_agent"], (item.agent, place.session))
-        place.agent = item.agent
     thread = name(item.envelope_id, seq)
-    row = (seq, thread, place.session, place.id, place.owner, place.agent, int(is_desk), int(is_front))
+    row = (seq, thread, place.session, place.id, place.owner, agent, int(is_desk), int(is_front))
     tx.late(_INSERT_THREAD, row)
     if not is_desk:
-        active_threads(tx, place)[thread] = ThreadFact(thread, "queued", is_foreground=is_front)
+        active_threads(tx, place)[thread] = ThreadFact(thread, "queued", is_foreground=is_front, agent=agent)
         if place.is_followed:
-            followed.submitted(tx, place, thread, item.received)
+            followed.submitted(tx, place, thread, agent, item.received)
     return thread

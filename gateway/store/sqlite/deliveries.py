@@ -69,14 +69,6 @@ def _supersede(tx: Tx, turn: int, key: str) -> Op:
     return Op.REPLACE if tx.execute(SQL["may_be_shown"], (turn, key)).fetchone()[0] else Op.SHOW
 
 
-def post(tx: Tx, conversation: str, turn: str, piece: RenderedPiece, policy: Policy, now: Instant) -> bool:
-    where = place(tx, conversation)
-    if where is None or tx.execute(SQL["has_piece"], (number(turn), piece.key)).fetchone()[0]:
-        return False
-    enqueue(tx, where, turn, piece, policy, now)
-    return True
-
-
 # ---------------------------------------------------------------------------------------------- attempts
 
 
@@ -146,7 +138,7 @@ def settle(tx: Tx, settlement: Settlement, notice: RenderedPiece | None, policy:
         if settlement.state is not DeliveryState.DELIVERED:
             _consequences(tx, where, settlement, lane_seq)
         if notice is not None:
-            post(tx, where.id, settlement.delivery.turn, notice, policy, now)
+            _post(tx, where, settlement.delivery.turn, notice, policy, now)
         if settlement.moved_to:
             address = settlement.delivery.address
             move_chat(tx, address.source.key, address.chat, settlement.moved_to)
@@ -169,6 +161,12 @@ def _store_outcome(tx: Tx, settlement: Settlement, lane_seq: int) -> bool:
     return tx.execute(SQL["settle_otherwise"], (*values, *key)).rowcount == 1
 
 
+def _post(tx: Tx, where: Place, turn: str, notice: RenderedPiece, policy: Policy, now: Instant) -> None:
+    """Once in its turn."""
+    if not tx.execute(SQL["has_piece"], (number(turn), notice.key)).fetchone()[0]:
+        enqueue(tx, where, turn, notice, policy, now)
+
+
 def _record(tx: Tx, where: Place, settlement: Settlement, lane_seq: int, now: Instant) -> None:
     row = (lane_seq, settlement.delivery.attempt, now, settlement.state._value_, settlement.reason)
     tx.late(_INSERT_ATTEMPT, row)
@@ -181,8 +179,6 @@ def _consequences(tx: Tx, where: Place, settlement: Settlement, lane_seq: int) -
     turn, piece, revision, part = tx.execute(SQL["place_in_piece"], (lane_seq,)).fetchone()
     if settlement.blocked:
         tx.execute(SQL["bury_lane"], (reason, where.id))
-    if settlement.bury_rest:
-        tx.execute(SQL["follow_parts"], ("dead", reason, turn, piece, revision, part))
     if state is DeliveryState.WAITING_FOR_USER:
         tx.execute(SQL["follow_parts"], (state.value, reason, turn, piece, revision, part))
         where.waits_for_user = True

@@ -151,6 +151,13 @@ def renew(tx: Tx, conversation: str) -> tuple[OpenTask, ...]:
     return _open_tasks(tx, [(agent, task_id) for _, _, agent, task_id in asking])
 
 
+def choose(tx: Tx, conversation: str, agent: str) -> None:
+    where = place(tx, conversation)
+    if where is not None:
+        tx.execute(SQL["choose"], (agent, where.session))
+        where.chosen = agent
+
+
 def _open_tasks(tx: Tx, asking: list[tuple[str, str]]) -> tuple[OpenTask, ...]:
     found = [
         (agent, task_id, tx.execute(SQL["context_of_task"], (agent, task_id)).fetchone()) for agent, task_id in asking

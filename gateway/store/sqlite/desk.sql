@@ -58,6 +58,9 @@ UPDATE thread SET resume = 0 WHERE n = ?;
 -- name: raise_generation
 UPDATE session SET generation = generation + 1 WHERE id = ?;
 
+-- name: choose
+UPDATE session SET chosen = ? WHERE id = ?;
+
 -- name: newest_unknown_submission
 -- The newest of the conversation whose thread does nothing else and asks nothing.
 SELECT n.n, n.thread, t.id, t.owner FROM turn n JOIN thread t ON t.n = n.thread

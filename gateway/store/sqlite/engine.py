@@ -61,6 +61,7 @@ class SqliteStore:
         self._writer: Writer | None = None
         self._trouble = STANDING_BY
         self._reader = Reader(path)
+        self._key_round = retention.KeyRound()
 
     async def __aenter__(self) -> Self:
         """Prepare the folder; refuses a file that newer code has written, also when another process holds it."""
@@ -229,9 +230,6 @@ class SqliteStore:
     async def again(self, conversation: str, now: Instant) -> int:
         return await self._run(lambda tx: deliveries.again(tx, conversation, self._policy, now))
 
-    async def post(self, conversation: str, turn: str, piece: RenderedPiece, now: Instant) -> bool:
-        return await self._run(lambda tx: deliveries.post(tx, conversation, turn, piece, self._policy, now))
-
     async def retry(self, delivery: str, now: Instant) -> str | None:
         """Queue an unknown, dead or rejected delivery once more; the conversation to wake, None when it is neither."""
         return await self._run(lambda tx: deliveries.retry(tx, delivery, self._policy, now))
@@ -248,6 +246,9 @@ class SqliteStore:
     async def unknown_submission(self, conversation: str, now: Instant) -> Ready | None:  # noqa: ARG002
         return await self._run(lambda tx: desk.unknown_submission(tx, conversation))
 
+    async def choose(self, conversation: str, agent: str) -> None:
+        await self._run(lambda tx: desk.choose(tx, conversation, agent))
+
     # ------------------------------------------------------------------ leases and plugin state
 
     async def acquire(self, name: str, holder: str, ttl: float) -> int | None:
@@ -262,6 +263,9 @@ class SqliteStore:
 
     async def write(self, account: str, name: str, value: str, *, version: int) -> bool:
         return await self._run(lambda tx: state.write(tx, account, name, value, version))
+
+    async def forget(self, account: str, name: str, *, version: int) -> bool:
+        return await self._run(lambda tx: state.forget(tx, account, name, version))
 
     # ------------------------------------------------------------------ reading
 
@@ -278,7 +282,7 @@ class SqliteStore:
 
     async def prune(self, now: Instant) -> int:
         """Remove what is past its time, in small steps between other operations; how many rows went."""
-        removed, sweep = 0, retention.Sweep(self._policy, now)
+        removed, sweep = 0, retention.Sweep(self._policy, now, self._key_round)
         while not sweep.is_done:
             removed += await self._run(sweep.step)
         return removed

@@ -29,8 +29,8 @@ _INSERT_TASK, _BEGIN_TASK, _STEP_TASK, _PUT_ARTIFACT = (
 )
 
 
-def submitted(tx: Tx, where: Place, thread: str, now: Instant) -> None:
-    tx.late(_INSERT_TASK, (number(thread), thread, where.owner, where.agent, where.topic, now))
+def submitted(tx: Tx, where: Place, thread: str, agent: str, now: Instant) -> None:
+    tx.late(_INSERT_TASK, (number(thread), thread, where.owner, agent, where.topic, now))
 
 
 def answered(tx: Tx, thread: str, seq: int) -> None:

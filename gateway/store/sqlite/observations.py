@@ -14,7 +14,7 @@ from gateway.store.sqlite import followed
 from gateway.store.sqlite.deliveries import enqueue
 from gateway.store.sqlite.memory import Live, Place
 from gateway.store.sqlite.names import name, number
-from gateway.store.sqlite.places import active_threads, leave_foreground, place, thread_is
+from gateway.store.sqlite.places import active_threads, leave_foreground, place, remote_context, thread_is
 from gateway.store.sqlite.queries import load
 from gateway.store.sqlite.writer import Tx
 
@@ -31,6 +31,8 @@ def observe(tx: Tx, observation: Observation, policy: Policy, now: Instant) -> T
         return None
     live.revision += 1
     present = _next(observation, live, where)
+    if observation.agent:
+        present = _change_agent(tx, live, where, present, observation.agent)
     _store_turn(tx, present, end, now)
     if task is not None:
         _store_task(tx, turn, task)
@@ -91,6 +93,17 @@ def _next(observation: Observation, live: Live, where: Place) -> Turn:
         revision=live.revision,
         is_desk=turn.is_desk,
     )
+
+
+def _change_agent(tx: Tx, live: Live, where: Place, turn: Turn, agent: str) -> Turn:
+    """The turn goes on with another agent, in the context that one keeps; what is queued behind it follows."""
+    tx.flush()
+    tx.execute(SQL["change_turns_agent"], (agent, number(turn.id)))
+    tx.execute(SQL["change_threads_agent"], (agent, number(turn.thread)))
+    if queue := tx.memory.queues.get(turn.thread):
+        queue.agent = agent
+    where.active = None
+    return replace(turn, agent=agent, context_id=remote_context(tx, live.session, agent, live.generation))
 
 
 def _store_turn(tx: Tx, present: Turn, end: TurnEnd | None, now: Instant) -> None:
@@ -200,7 +213,7 @@ def _wait(tx: Tx, turn: Turn, kind: str, *, asks: str) -> None:
 def _leave_foreground(tx: Tx, where: Place, thread: str) -> None:
     fact = active_threads(tx, where).get(thread)
     if fact is not None and fact.is_foreground:
-        leave_foreground(tx, where)
+        leave_foreground(tx, where, fact.agent)
     else:
         tx.execute(SQL["leave_foreground"], (number(thread),))
 

@@ -13,6 +13,12 @@ UPDATE turn SET revision = ?, submission = ?, asked = ?, task_id = ?, context_id
 UPDATE turn SET revision = ?, submission = ?, asked = ?, task_id = ?, context_id = ?, state = ?, ended = ?, reason = ?
 WHERE n = ?;
 
+-- name: change_turns_agent
+UPDATE turn SET agent = ? WHERE n = ?;
+
+-- name: change_threads_agent
+UPDATE thread SET agent = ? WHERE n = ?;
+
 -- name: mark_troubled
 UPDATE turn SET is_troubled = 1 WHERE n = ?;
 

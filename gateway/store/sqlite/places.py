@@ -32,7 +32,8 @@ def place(tx: Tx, conversation: str) -> Place | None:
 
 
 def _from_row(tx: Tx, row: Sequence[Any]) -> Place:
-    (id, kind, account, chat, topic, owner, session, agent, generation, is_direct, merged_into, is_followed) = row
+    (id, kind, account, chat, topic, owner, session, agent, generation, is_direct, merged_into) = row[:11]
+    chosen, is_followed = row[11:]
     if merged_into and (taken_over := place(tx, merged_into)) is not None:
         return taken_over
     return tx.memory.places.keep(
@@ -48,6 +49,7 @@ def _from_row(tx: Tx, row: Sequence[Any]) -> Place:
             is_direct=bool(is_direct),
             waits_for_user=bool(tx.execute(SQL["waits_for_user"], (id,)).fetchone()[0]),
             newest_seq=tx.execute(SQL["newest_here"], (id,)).fetchone()[0],
+            chosen=chosen,
             is_followed=bool(is_followed),
         )
     )
@@ -81,11 +83,11 @@ def open_place(
         is_followed=is_followed,
         active={},
     )
-    tx.late(
+    tx.execute(
         SQL["insert_conversation"],
         (place.id, source.kind, source.key, chat, topic, owner, place.session, int(is_direct), int(is_followed)),
     )
-    tx.late(SQL["insert_session"], (place.session, owner, place.id, agent, now))
+    tx.execute(SQL["insert_session"], (place.session, owner, place.id, agent, now))
     tx.memory.contexts.keep((place.session, agent, place.generation), None)
     return tx.memory.places.keep(place)
 
@@ -103,8 +105,10 @@ def active_threads(tx: Tx, where: Place) -> dict[str, ThreadFact]:
     if where.active is None:
         tx.flush()
         rows = tx.execute(SQL["active_threads"], (where.id,)).fetchall()
-        front = max((n for n, row in enumerate(rows) if row[2]), default=-1)
-        where.active = {id: ThreadFact(id, state, n == front, asks) for n, (id, state, _, asks) in enumerate(rows)}
+        fronts = {agent: id for id, _, is_foreground, _, agent in rows if is_foreground}  # the newest of each
+        where.active = {
+            id: ThreadFact(id, state, fronts.get(agent) == id, asks, agent) for id, state, _, asks, agent in rows
+        }
     return where.active
 
 
@@ -114,16 +118,27 @@ def thread_is(where: Place, thread: str, state: str) -> None:
     if where.active is None or fact is None:
         return
     if state in ("queued", "running"):
-        where.active[thread] = ThreadFact(thread, state, fact.is_foreground)
+        where.active[thread] = ThreadFact(thread, state, fact.is_foreground, agent=fact.agent)
     else:
         del where.active[thread]
 
 
-def leave_foreground(tx: Tx, where: Place) -> None:
-    """No thread is the foreground until the next one starts."""
-    if any(fact.is_foreground for fact in active_threads(tx, where).values()):
+def remote_context(tx: Tx, session: str, agent: str, generation: int) -> str | None:
+    """The context that the agent keeps for the session; None before its first answer and after /new."""
+    key = (session, agent, generation)
+    contexts = tx.memory.contexts
+    if key not in contexts:
         tx.flush()
-        tx.execute(SQL["leave_foreground"], (where.id,))
+        row = tx.execute(SQL["context"], key).fetchone()
+        contexts.keep(key, row[0] if row else None)
+    return contexts[key]
+
+
+def leave_foreground(tx: Tx, where: Place, agent: str | None = None) -> None:
+    """No thread of the agent (None: of any) is the foreground until the next one starts."""
+    if any(fact.is_foreground and agent in (None, fact.agent) for fact in active_threads(tx, where).values()):
+        tx.flush()
+        tx.execute(SQL["leave_foreground"], (where.id, agent))
         where.active = None
 
 

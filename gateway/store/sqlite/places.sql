@@ -3,14 +3,14 @@
 -- name: place_at
 -- A conversation with its front-desk session, by where it is.
 SELECT c.id, c.source_kind, c.source, c.vendor_chat, c.topic, c.owner, c.session, s.agent, s.generation, c.is_direct,
-       c.merged_into, c.is_followed
+       c.merged_into, s.chosen, c.is_followed
 FROM conversation c JOIN session s ON s.id = c.session
 WHERE c.source = ? AND c.vendor_chat = ? AND c.topic = ?;
 
 -- name: place
 -- The same by its id.
 SELECT c.id, c.source_kind, c.source, c.vendor_chat, c.topic, c.owner, c.session, s.agent, s.generation, c.is_direct,
-       c.merged_into, c.is_followed
+       c.merged_into, s.chosen, c.is_followed
 FROM conversation c JOIN session s ON s.id = c.session
 WHERE c.id = ?;
 
@@ -25,11 +25,16 @@ SELECT old_chat, new_chat FROM chat_alias WHERE source = ?;
 
 -- name: active_threads
 -- The facts that core.router.pick_thread decides on.
-SELECT id, state, is_foreground, asks FROM thread
+SELECT id, state, is_foreground, asks, agent FROM thread
 WHERE conversation = ? AND is_active = 1 AND is_desk = 0 ORDER BY n;
 
+-- name: context
+SELECT context_id FROM remote_context WHERE session = ? AND agent = ? AND generation = ?;
+
 -- name: leave_foreground
-UPDATE thread SET is_foreground = 0 WHERE conversation = ? AND is_active = 1 AND is_foreground = 1;
+-- Of one agent, or of all.
+UPDATE thread SET is_foreground = 0
+WHERE conversation = ?1 AND is_active = 1 AND is_foreground = 1 AND agent = coalesce(?2, agent);
 
 -- name: conversations_of_chat
 -- One for each topic.

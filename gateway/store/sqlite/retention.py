@@ -2,9 +2,14 @@
 
 Never removed: conversations, persons and sessions (addresses); anything of a turn whose remote task may still answer,
 whose thread is active, or that has a delivery queued, under way, unknown or waiting for the person.
+
+Rows are in the order of their age, so that a sweep stops at the first that is young enough; but keys are not, and an
+index on their expiry would cost every message. So the sweeps go round over all keys, each a little further.
 """
 
+import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -16,17 +21,48 @@ from gateway.store.sqlite.queries import load
 from gateway.store.sqlite.writer import Tx
 
 SQL = load("retention.sql")
+ROUND = 3 * 3600.0  # seconds for a round over all keys: so much longer than promised a key may be kept
+FIRST_SHARE = 500  # steps of the first sweep; until a round tells how many there are, each one doubles what was seen
 STEP = 200  # rows looked at in one operation: about a millisecond
 KEPT = frozenset({"queued", "attempting", "unknown", "waiting_for_user"})  # deliveries whose fate is not settled
 ACTIVE = frozenset({"queued", "running", "waiting"})
 
 
+@dataclass(slots=True)
+class KeyRound:
+    """How far the sweeps have come in their round over all keys."""
+
+    after: tuple[str, str] = ("", "")
+    steps: int = 0  # of this round
+    length: int | None = None  # steps of the last whole round; None before the first
+    swept: Instant | None = None  # when the sweep before this one was
+    share: int = 0  # steps that this sweep has left
+
+    def begin_sweep(self, now: Instant) -> None:
+        """Decide how many steps it takes: as much of a round as of its time has passed."""
+        if self.length is None or self.swept is None:
+            self.share = max(FIRST_SHARE, self.steps)
+        else:
+            self.share = min(max(1, math.ceil(self.length * (now - self.swept) / ROUND)), self.length)
+        self.swept = now
+
+    def advance(self, last: tuple[str, str] | None) -> bool:
+        """After a step that ended at this key (None: at the end of all); whether the sweep goes on."""
+        self.steps, self.share = self.steps + 1, self.share - 1
+        if last is None:
+            self.after, self.length, self.steps = ("", ""), self.steps, 0
+            return False
+        self.after = last
+        return self.share > 0
+
+
 class Sweep:
     """One pass over everything that ages; call `step` until it is done."""
 
-    def __init__(self, policy: Policy, now: Instant) -> None:
-        self._now, self._horizon = now, now - policy.retention
-        self._key, self._turn, self._seq, self._raw = ("", ""), 0, 0, 0
+    def __init__(self, policy: Policy, now: Instant, keys: KeyRound) -> None:
+        self._now, self._horizon, self._round = now, now - policy.retention, keys
+        self._round.begin_sweep(now)
+        self._turn, self._seq, self._raw = 0, 0, 0
         self._left: list[Callable[[Tx], tuple[int, bool]]] = [self._raws, self._envelopes, self._turns, self._keys]
 
     @property
@@ -41,13 +77,12 @@ class Sweep:
         return removed
 
     def _keys(self, tx: Tx) -> tuple[int, bool]:
-        rows = tx.execute(SQL["old_keys"], (*self._key, STEP)).fetchall()
+        rows = tx.execute(SQL["old_keys"], (*self._round.after, STEP)).fetchall()
         expired = [(source, key) for source, key, expires in rows if expires <= self._now]
         for pair in expired:
             tx.execute(SQL["drop_key"], pair)
-        if rows:
-            self._key = rows[-1][:2]
-        return len(expired), len(rows) < STEP
+        goes_on = self._round.advance(rows[-1][:2] if len(rows) == STEP else None)
+        return len(expired), not goes_on
 
     def _turns(self, tx: Tx) -> tuple[int, bool]:
         rows = tx.execute(SQL["old_turns"], (self._turn, STEP)).fetchall()

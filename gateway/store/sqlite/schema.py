@@ -22,7 +22,9 @@ class Version:
 
 VERSIONS = (
     Version(1, "0001_first.sql", "the line from an update to what was shown of its answer", oldest_code=1),
-    Version(2, "0002_served.sql", "work that its channel follows: tasks served to calling agents", oldest_code=1),
+    Version(2, "0002_chosen_agent.sql", "the agent that a conversation's people chose", oldest_code=1),
+    Version(3, "0003_ended_local_tasks.sql", "what local agents left of ended tasks is gone", oldest_code=1),
+    Version(4, "0004_served.sql", "work that its channel follows: tasks served to calling agents", oldest_code=1),
 )
 CODE = VERSIONS[-1].number
 

@@ -34,3 +34,7 @@ def write(tx: Tx, account: str, name: str, value: str, version: int) -> bool:
     if version == 0:
         return tx.execute(SQL["insert_state"], (account, name, value)).rowcount == 1
     return tx.execute(SQL["replace_state"], (value, account, name, version)).rowcount == 1
+
+
+def forget(tx: Tx, account: str, name: str, version: int) -> bool:
+    return tx.execute(SQL["forget_state"], (account, name, version)).rowcount == 1

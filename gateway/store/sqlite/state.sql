@@ -23,3 +23,6 @@ INSERT INTO plugin_state (account, name, value, version) VALUES (?, ?, ?, 1) ON 
 
 -- name: replace_state
 UPDATE plugin_state SET value = ?, version = version + 1 WHERE account = ? AND name = ? AND version = ?;
+
+-- name: forget_state
+DELETE FROM plugin_state WHERE account = ? AND name = ? AND version = ?;

@@ -21,7 +21,7 @@ from core.store import (
 from gateway.store.sqlite import followed
 from gateway.store.sqlite.memory import Live, Place
 from gateway.store.sqlite.names import name, number
-from gateway.store.sqlite.places import place, thread_is
+from gateway.store.sqlite.places import place, remote_context, thread_is
 from gateway.store.sqlite.queries import load
 from gateway.store.sqlite.texts import decoded
 from gateway.store.sqlite.writer import Tx
@@ -100,7 +100,7 @@ def _turn(
         envelopes=envelopes,
         message_id=f"fd-{id}",
         begun=now,
-        context_id=_context(tx, where, agent),
+        context_id=remote_context(tx, where.session, agent, where.generation),
         task_id=task_id,
         task=_continued(tx, agent, task_id) if task_id else None,
         is_desk=is_desk,
@@ -139,16 +139,6 @@ def _store_begun(tx: Tx, where: Place, turn: Turn) -> None:
         followed.began(tx, turn)
     tx.memory.live.keep(turn.id, Live(where.id, where.session, where.generation, 0, cancel_wanted=False))
     thread_is(where, turn.thread, "running")
-
-
-def _context(tx: Tx, where: Place, agent: str) -> str | None:
-    key = (where.session, agent, where.generation)
-    contexts = tx.memory.contexts
-    if key not in contexts:
-        tx.flush()
-        row = tx.execute(SQL["context"], key).fetchone()
-        contexts.keep(key, row[0] if row else None)
-    return contexts[key]
 
 
 def _envelope(row: Sequence[Any]) -> Envelope:

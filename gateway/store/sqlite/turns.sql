@@ -17,9 +17,6 @@ SELECT e.seq, e.id, e.parts, e.external_id, e.message_id, e.command, e.is_forwar
 FROM turn_envelope t JOIN envelope e ON e.seq = t.envelope JOIN person p ON p.id = e.person
 WHERE t.turn = ? ORDER BY e.seq;
 
--- name: context
-SELECT context_id FROM remote_context WHERE session = ? AND agent = ? AND generation = ?;
-
 -- name: insert_turn
 INSERT INTO turn (n, last_seq, id, thread, session, conversation, owner, agent, state, is_desk, submission, generation,
     context_id, continues, question, language, begun)

@@ -14,6 +14,7 @@ const shown = new Map(); // id of an entry -> its node
 const replaced = new Set();
 const previews = new Map(); // turn -> {node, timer}
 let isAtEnd = true;
+let top = 0; // where the reader was when the page last looked
 
 const clock = new Intl.DateTimeFormat(language, { hour: "2-digit", minute: "2-digit" });
 const calendar = new Intl.DateTimeFormat(language, { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
@@ -27,9 +28,10 @@ function timeOf(seconds) {
 
 /* Everything that changes the list goes through here, so that a reader at its end stays there. */
 export function change(work) {
+  look();
   work();
   document.getElementById("empty").hidden = entries.childElementCount > 0;
-  if (isAtEnd) log.scrollTop = log.scrollHeight;
+  if (isAtEnd) stayAtEnd();
   else newest.hidden = false;
 }
 
@@ -127,7 +129,7 @@ export function preview(turn, text) {
   change(() => {
     const open = previews.get(turn) || beginPreview(turn);
     if (text) {
-      open.node.firstChild.replaceChildren(...markdown(text));
+      open.node.firstChild.replaceChildren(...markdown(text, true));
       open.hasText = true;
     }
     clearTimeout(open.timer);
@@ -160,10 +162,16 @@ export function stayAtEnd() {
   isAtEnd = true;
   newest.hidden = true;
   log.scrollTop = log.scrollHeight;
+  top = log.scrollTop;
 }
 
-log.addEventListener("scroll", () => {
-  isAtEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 60;
+/* The event of a reader's scrolling comes a frame after it, and words may come in between. */
+function look() {
+  if (log.scrollTop === top) return;
+  top = log.scrollTop;
+  isAtEnd = log.scrollHeight - top - log.clientHeight < 60;
   if (isAtEnd) newest.hidden = true;
-});
+}
+
+log.addEventListener("scroll", look);
 new ResizeObserver(() => isAtEnd && stayAtEnd()).observe(log);

@@ -1,6 +1,7 @@
 /* Markdown as agents write it, made into nodes: text becomes text nodes, and no markup of anybody's is parsed as HTML.
 
-Only links to http, https and mailto are links. What is not closed or not known stays text. */
+Only links to http, https and mailto are links. What is not closed or not known stays text; but of a text that is still
+being written (`isOpen`) the last block is shown as if its marks were closed, since they will be. */
 
 import { element } from "./words.js";
 
@@ -12,7 +13,7 @@ export function link(url, ...children) {
 }
 
 /* The nodes of one line's text. Each kind of mark is tried where it could begin; what is not closed stays text. */
-function inline(text) {
+function inline(text, isOpen = false) {
   if (text.length > FORMATTED_MOST) return [text];
   const nodes = [];
   let plain = 0;
@@ -23,7 +24,7 @@ function inline(text) {
     plain = at = end;
   };
   while (at < text.length) {
-    const found = mark(text, at);
+    const found = mark(text, at, isOpen) || (isOpen && openMark(text, at));
     if (found) take(found.end, found.node);
     else at += 1;
   }
@@ -31,9 +32,9 @@ function inline(text) {
   return nodes;
 }
 
-function mark(text, at) {
+function mark(text, at, isOpen) {
   const character = text[at];
-  if (character === "`") return code(text, at);
+  if (character === "`") return code(text, at, isOpen);
   if (character === "*" || character === "_") {
     return emphasis(text, at, character.repeat(2), "strong") || emphasis(text, at, character, "em");
   }
@@ -43,10 +44,27 @@ function mark(text, at) {
   return null;
 }
 
-function code(text, at) {
+/* A mark whose end has not been written yet, at the end of a text that is. */
+function openMark(text, at) {
+  const found = /^(`+|\*\*|__|~~|\*|_)(?=\S)(.+)$/s.exec(text.slice(at));
+  if (found && !(found[1][0] === "_" && /[\p{L}\p{N}]/u.test(text[at - 1] ?? " "))) {
+    const [, sign, inside] = found;
+    const name = { "`": "code", "~": "del" }[sign[0]] || (sign.length === 2 ? "strong" : "em");
+    return { end: text.length, node: element(name, {}, ...(name === "code" ? [inside] : inline(inside, true))) };
+  }
+  const label = /^\[([^\]\n]+)\]\([^()\s]*$/.exec(text.slice(at));
+  return label ? { end: text.length, node: element("span", {}, ...inline(label[1])) } : null;
+}
+
+/* What only begins a mark at the end of an unfinished text says nothing yet. */
+function withoutBegunMarks(line) {
+  return /^\s*(#{1,6}|[-*+>]|\d{1,9}[.)]?)\s*$/.test(line) ? "" : line.replace(/[*_~`]+$/, "");
+}
+
+function code(text, at, isOpen) {
   const fence = /^`+/.exec(text.slice(at))[0];
   const end = text.indexOf(fence, at + fence.length);
-  if (end < 0) return { end: at + fence.length, node: fence };
+  if (end < 0) return isOpen ? null : { end: at + fence.length, node: fence };
   return { end: end + fence.length, node: element("code", {}, text.slice(at + fence.length, end)) };
 }
 
@@ -80,10 +98,12 @@ const TITLE = /^#{1,6}\s+(.*?)\s*#*$/;
 const QUOTE = /^ {0,3}> ?/;
 
 /* The nodes of a whole text, block by block. */
-export function markdown(text) {
+export function markdown(text, isOpen = false) {
   const nodes = [];
   const lines = text.replace(/\r\n?/g, "\n").split("\n");
   let at = 0;
+  const isLast = () => isOpen && at >= lines.length;
+  if (isOpen && !isInFence(lines)) lines.push(withoutBegunMarks(lines.pop()));
   const gather = (matches) => {
     const from = at;
     while (at < lines.length && matches(lines[at])) at += 1;
@@ -99,28 +119,47 @@ export function markdown(text) {
       at += 1;
       nodes.push(element("pre", { tabIndex: 0 }, element("code", {}, body.join("\n"))));
     } else if (TITLE.test(line)) {
-      nodes.push(element("p", { className: "title" }, ...inline(TITLE.exec(line)[1])));
       at += 1;
-    } else if (ITEM.test(line)) nodes.push(list(gather((each) => ITEM.test(each))));
-    else if (QUOTE.test(line)) {
+      nodes.push(element("p", { className: "title" }, ...inline(TITLE.exec(line)[1], isLast())));
+    } else if (ITEM.test(line)) {
+      const items = gather((each) => ITEM.test(each));
+      nodes.push(list(items, isLast()));
+    } else if (QUOTE.test(line)) {
       const quoted = gather((each) => QUOTE.test(each)).map((each) => each.replace(QUOTE, ""));
-      nodes.push(element("blockquote", {}, ...broken(quoted)));
-    } else nodes.push(element("p", {}, ...broken(gather(isOfParagraph))));
+      nodes.push(element("blockquote", {}, ...broken(quoted, isLast())));
+    } else {
+      const paragraph = gather(isOfParagraph);
+      nodes.push(element("p", {}, ...broken(paragraph, isLast())));
+    }
   }
   return nodes;
+}
+
+function isInFence(lines) {
+  let fence = "";
+  for (const line of lines) {
+    if (fence) fence = line.trim().startsWith(fence) ? "" : fence;
+    else fence = FENCE.exec(line)?.[1] || "";
+  }
+  return Boolean(fence);
 }
 
 function isOfParagraph(line) {
   return Boolean(line.trim()) && !FENCE.test(line) && !ITEM.test(line) && !TITLE.test(line) && !QUOTE.test(line);
 }
 
-function list(lines) {
+function list(lines, isOpen) {
   const first = ITEM.exec(lines[0]);
   const made = first[1] ? element("ol", { start: Number(first[1]) }) : element("ul");
-  for (const line of lines) made.append(element("li", {}, ...inline(ITEM.exec(line)[2])));
+  lines.forEach((line, at) => {
+    made.append(element("li", {}, ...inline(ITEM.exec(line)[2], isOpen && at === lines.length - 1)));
+  });
   return made;
 }
 
-function broken(lines) {
-  return lines.flatMap((line, at) => (at ? [element("br"), ...inline(line)] : inline(line)));
+function broken(lines, isOpen) {
+  return lines.flatMap((line, at) => {
+    const nodes = inline(line, isOpen && at === lines.length - 1);
+    return at ? [element("br"), ...nodes] : nodes;
+  });
 }

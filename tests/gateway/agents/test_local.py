@@ -204,7 +204,7 @@ async def test_a_task_that_is_not_resumable_begins_only_after_its_caller_noted_i
     assert outcome(end) == (TaskState.COMPLETED, "one")
 
 
-async def test_the_record_of_a_task_is_emptied_once_its_end_was_heard() -> None:
+async def test_nothing_of_a_task_is_kept_once_its_end_was_heard() -> None:
     memory = Memory()
     async with life(Scripted(Words("one"), Checkpoint({"next": 2})), memory) as local:
         await all_of(local.send(ask("work")))
@@ -252,10 +252,13 @@ class Baker:
 
 
 async def test_a_question_rests_the_task_and_the_answer_continues_exactly_it() -> None:
-    async with life(Baker(), Memory()) as local:
+    memory = Memory()
+    async with life(Baker(), memory) as local:
         asked = await last_of(local.send(ask("a cake", "m1")))
         again = await last_of(local.send(ask("large", "m2", ref(asked))))
+        assert memory.kept == ["task/task-m1", "answer/m2"]
         done = await last_of(local.send(ask("blue", "m3", ref(again))))
+        assert memory.kept == []
     assert (asked.state, text_of(asked.message), words(asked)) == (
         TaskState.INPUT_REQUIRED,
         "Which size?",

@@ -34,10 +34,16 @@ class Memory:
             self.values[account, name] = (value, version + 1)
         return present == version
 
+    async def forget(self, account: str, name: str, *, version: int) -> bool:
+        self._fail()
+        if self.values.get((account, name), ("", 0))[1] != version:
+            return False
+        return self.values.pop((account, name), None) is not None
+
     @property
     def kept(self) -> list[str]:
-        """The tasks that have a record."""
-        return [name for (_, name), (value, _) in self.values.items() if value and name.startswith("task/")]
+        """What is stored, by its names."""
+        return [name for _, name in self.values]
 
     def _fail(self) -> None:
         if self.failures:

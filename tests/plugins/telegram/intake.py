@@ -120,6 +120,11 @@ class MemoryState:
         self.values[account, name] = (value, version + 1)
         return True
 
+    async def forget(self, account: str, name: str, *, version: int) -> bool:
+        if self.values.get((account, name), ("", 0))[1] != version:
+            return False
+        return self.values.pop((account, name), None) is not None
+
 
 class ManualTime:
     """A clock that stands still until `advance`; `waits` holds every wait asked for, in seconds."""

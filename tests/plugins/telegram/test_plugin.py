@@ -49,7 +49,7 @@ def test_a_polling_account_has_no_door(plugin: TelegramPlugin) -> None:
 @pytest.mark.parametrize(("streaming", "previews"), [("off", False), ("edit", True)])
 def test_it_says_what_it_can_do(make_plugin: MakePlugin, streaming: str, previews: bool) -> None:
     can = make_plugin(streaming=streaming).capabilities
-    assert (can.replaces, can.withdraws, can.previews, can.preview_interval) == (True, True, previews, 1.0)
+    assert (can.replaces, can.previews, can.preview_interval) == (True, previews, 1.0)
     assert can.activity_interval is not None
     assert can.activity_interval < 5
 

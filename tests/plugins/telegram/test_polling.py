@@ -247,8 +247,10 @@ class TestTrouble:
             await until(lambda: telegram.updates.is_polled)
             await telegram.go_down()
             await until(lambda: plugin.health["state"] == "unreachable")
+            assert "; correct the network, plugins.support.api_base" in str(plugin.health["trouble"])
             await telegram.come_up()
             await until(lambda: plugin.health["state"] == "receiving")
+            assert plugin.health["trouble"] == ""
             telegram.user_says(ADA, "hello again")
             await intake.until(1)
 
@@ -275,6 +277,8 @@ class TestTrouble:
         self, make_plugin: MakePlugin, telegram: FakeTelegram, intake: RecordingIntake, leases: MemoryLeases
     ) -> None:
         telegram.script("getUpdates", respond=unauthorized())
+        plugin = make_plugin()
         with pytest.raises(ConfigurationError, match=r"plugins\.support\.token"):
-            await asyncio.wait_for(make_plugin().run(intake), 10)
+            await asyncio.wait_for(plugin.run(intake), 10)
+        assert "shows into plugins.support.token" in str(plugin.health["trouble"])
         assert leases.holders == {}

@@ -54,7 +54,7 @@ async def test_a_message_is_sent_and_its_answer_is_streamed_and_then_whole(page:
         await here.preview(chat, "")
         await page.previews("Working on it")
         await here.preview(chat, "Good **mor")
-        await page.previews("Good **mor")
+        await page.previews("Good mor")
         await here.answer(chat, "Good **morning**!")
         await page.shows("> good morning", "Good morning!")
         await page.previews()
@@ -244,6 +244,38 @@ async def test_markdown_becomes_nodes(page: Page) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        ("Good **mor", "<p>Good <strong>mor</strong></p>"),
+        ("Good **morning*", "<p>Good <strong>morning</strong></p>"),
+        ("Good **", "<p>Good </p>"),
+        ("**bold *and it", "<p><strong>bold <em>and it</em></strong></p>"),
+        ("run `make te", "<p>run <code>make te</code></p>"),
+        ("~~go", "<p><del>go</del></p>"),
+        ("see [the guide](https://a.te", "<p>see <span>the guide</span></p>"),
+        ("a **b** and *c", "<p>a <strong>b</strong> and <em>c</em></p>"),
+        ("snake_case 2 * 3", "<p>snake_case 2 * 3</p>"),
+        ("first **never closed\n\nlast *one", "<p>first **never closed</p><p>last <em>one</em></p>"),
+        ("- one\n- **tw", "<ul><li>one</li><li><strong>tw</strong></li></ul>"),
+        ("- one\n-", "<ul><li>one</li></ul>"),
+        ("text\n##", "<p>text</p>"),
+        ("## Tit", '<p class="title">Tit</p>'),
+        ("```py\nx = 2 **", '<pre tabindex="0"><code>x = 2 **</code></pre>'),
+    ],
+)
+async def test_unfinished_words_are_shown_as_their_answer_will_be(page: Page, text: str, html: str) -> None:
+    async with site() as here:
+        await opened(page, here)
+        chat = await said(page, here, "format")
+        await here.preview(chat, text)
+        await page.holds(
+            "return document.querySelector('.preview .bubble p, .preview .bubble ul, .preview .bubble pre')"
+        )
+        assert await page.js("return document.querySelector('.preview .bubble').innerHTML") == html
+        assert await page.complaints() == []
+
+
+@pytest.mark.parametrize(
     "text", ["**", "*", "`", "``a`", "[a](", "[a]()", "**a", "* ", "```", "1.", "#", ">", "~~ ~~", "_", "***a***"]
 )
 async def test_unfinished_marks_are_words(page: Page, text: str) -> None:
@@ -260,6 +292,7 @@ async def test_hostile_marks_do_not_stop_the_page(page: Page) -> None:
         await opened(page, here)
         chat = await said(page, here, "flood")
         for turn, text in enumerate(("*" * 3999, "[" * 3999, "`a" * 1999, "**a " * 999, "_a" * 1999, "~~" * 1999)):
+            await here.preview(chat, "\n".join([text] * 3), f"turn-{turn}")
             await here.answer(chat, "\n".join([text] * 3), f"turn-{turn}")
         await here.answer(chat, "end", "turn-end")
         await page.holds("return [...document.querySelectorAll('.theirs')].at(-1)?.textContent.includes('end')")
