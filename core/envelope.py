@@ -88,7 +88,7 @@ class Candidate:
     choices: Collection[str] = ()  # the agents that the people of the conversation may choose instead
     fallbacks: Mapping[str, str] = field(default_factory=dict)  # by agent: who is asked while that one is down
     is_called: bool = False  # a command of its route names the agent: no choice stands against it
-    is_followed: bool = False  # its channel follows the work itself (core/following.py)
+    is_followed: bool = False  # its channel follows the work itself (core/followed.py)
 
     @property
     def address(self) -> Address:

@@ -20,7 +20,7 @@ SILENT = Silent()
 if TYPE_CHECKING:
     from core.doors.ingress import Ingress, Route
     from core.doors.outbound import GuardedClient
-    from core.following import FollowedWork
+    from core.followed import FollowedWork
 
 
 @value(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Capabilities:
     previews: bool = False  # shows text that is still being made
     preview_interval: float = 1.0  # seconds between two previews of one chat
     activity_interval: float | None = None  # seconds after which a "typing" sign fades; None: the channel has none
-    follows: bool = False  # is told of the work itself, as a core.following.Follower; no answer is rendered for it
+    follows: bool = False  # is told of the work itself, as a core.followed.Follower; no answer is rendered for it
     repeats_unknown: bool = False  # whoever gets its deliveries knows a repeat for one: what may be lost is sent again
 
 

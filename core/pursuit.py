@@ -33,7 +33,7 @@ from core.errors import (
     TaskUnknown,
     Unreachable,
 )
-from core.following import Follower, Progress
+from core.followed import Follower, Progress
 from core.notices import notice
 from core.parts import Text
 from core.patience import Patience

@@ -12,7 +12,7 @@ from core.agent import Road, TaskState
 from core.clock import Instant
 from core.delivery import Delivery, DeliveryState, RenderedPiece
 from core.envelope import Candidate, Envelope, Moved, Unreadable
-from core.following import FollowedRecords, Report, Step
+from core.followed import FollowedRecords, Report, Step
 from core.identity import Address, Source
 from core.plugin import Cursor
 from core.values import value

@@ -15,7 +15,7 @@ from core.clock import Clock
 from core.crashpoint import crashpoint
 from core.delivery import Piece, RenderedPiece
 from core.errors import AgentError, LeaseLost
-from core.following import Follower, failed
+from core.followed import Follower, failed
 from core.notices import notice
 from core.parts import text_of
 from core.patience import Patience

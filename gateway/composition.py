@@ -10,7 +10,7 @@ from core.access import Access
 from core.agent import Agent
 from core.clock import Clock
 from core.desk import Desk
-from core.following import FollowedWork, FollowingPlugin
+from core.followed import FollowedWork, FollowingPlugin
 from core.identity import Source
 from core.intake import Account, SourceIntake
 from core.outbox import Channel, Outbox

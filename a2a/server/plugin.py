@@ -1,6 +1,6 @@
 """The A2A server side as the host sees it: a channel whose people are agents.
 
-A message is admitted as on any channel; what becomes of it is followed instead of shown (core/following.py), so there
+A message is admitted as on any channel; what becomes of it is followed instead of shown (core/followed.py), so there
 is nothing to render, and what goes out as deliveries are the push notifications of pushing.py.
 """
 
@@ -23,7 +23,7 @@ from a2a.server.writing import Writer10
 from a2a.server.writing_03 import Writer03
 from core.delivery import Delivery, Outcome, Payload, Piece
 from core.errors import ConfigurationError
-from core.following import Follower
+from core.followed import Follower
 from core.identity import Source
 from core.plugin import AgentPlugin, Capabilities, Host, Intake, PreviewFrame
 

@@ -19,7 +19,7 @@ from core.clock import Instant
 from core.delivery import Delivery, Outcome, Payload, Refusal, Rejected, RenderedPiece, Sent
 from core.doors.outbound import Ambiguous, GuardedClient, NotSent, OutboundPolicy, Refused, Timeouts, check_url
 from core.errors import StoreUnavailable
-from core.following import FollowedRecords, Report, Said, Step, Target, state_now
+from core.followed import FollowedRecords, Report, Said, Step, Target, state_now
 from core.identity import Source
 from core.parts import part_from_json, part_to_json
 from core.store import Turn

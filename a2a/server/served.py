@@ -33,7 +33,7 @@ from a2a.server.served_lives import Lives
 from a2a.server.served_words import inbound_of, task_of, token_of, wanted_of
 from core.agent import TaskState
 from core.errors import Busy, StoreUnavailable
-from core.following import FollowedWork
+from core.followed import FollowedWork
 from core.ids import new_id
 from core.plugin import Accepted, Duplicate, Intake
 

@@ -16,7 +16,7 @@ from a2a.server.port import Message, Role, ServedEvent, ServedTask, StatusChange
 from a2a.server.served_words import said_of, task_of
 from core.agent import Artifact, ArtifactUpdate, TaskState
 from core.clock import Instant
-from core.following import Followed, Step, is_same, state_now
+from core.followed import Followed, Step, is_same, state_now
 
 READER_BOUND = 1000  # events that a reader may be behind: seconds of a fast stream
 Position = tuple[int, int]

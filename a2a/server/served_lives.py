@@ -8,12 +8,12 @@ from a2a.server.pushing import Pushes
 from a2a.server.served_live import Live, Position
 from core.agent import Artifact, ArtifactUpdate
 from core.clock import Instant
-from core.following import FollowedRecords, Report, Step
+from core.followed import FollowedRecords, Report, Step
 from core.store import Turn
 
 
 class Lives:
-    """The account's core.following.Follower."""
+    """The account's core.followed.Follower."""
 
     def __init__(self, records: FollowedRecords, pushes: Pushes) -> None:
         self._records, self._pushes = records, pushes

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from a2a.server.port import BadRequest, Caller, Filter, Message, Role, Send, ServedTask
 from core.clock import Instant
 from core.envelope import Inbound
-from core.following import Followed, Heard, Said, Wanted
+from core.followed import Followed, Heard, Said, Wanted
 from core.parts import Attached, part_to_json
 from core.router import Join, Start
 

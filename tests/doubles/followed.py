@@ -6,7 +6,7 @@ from dataclasses import replace
 from core.agent import TaskState
 from core.clock import Instant
 from core.delivery import DeliveryState
-from core.following import Followed, FollowedPage, Step, Target, Wanted, state_now
+from core.followed import Followed, FollowedPage, Step, Target, Wanted, state_now
 from core.identity import Address, Source
 from core.store import Turn
 from tests.doubles.deliveries import DeliveryTables

@@ -11,7 +11,7 @@ from core.agent import TaskState
 from core.clock import Instant
 from core.delivery import DeliveryState
 from core.envelope import Candidate, ContextScope, Envelope, Moved, Unreadable
-from core.following import Heard
+from core.followed import Heard
 from core.identity import Address, Person, Source
 from core.ids import new_id
 from core.parts import text_of

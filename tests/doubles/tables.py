@@ -7,7 +7,7 @@ from core.agent import Artifact, TaskState
 from core.clock import Clock, Instant, SystemClock
 from core.delivery import Delivery, DeliveryState
 from core.envelope import Envelope
-from core.following import Heard, Said, Target
+from core.followed import Heard, Said, Target
 from core.identity import Address, Person, Source
 from core.ids import new_id
 from core.store import RemoteTask, Turn, TurnState

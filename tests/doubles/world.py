@@ -11,7 +11,7 @@ from core.access import Access
 from core.clock import SystemClock
 from core.desk import Desk
 from core.envelope import Inbound
-from core.following import FollowingPlugin
+from core.followed import FollowingPlugin
 from core.identity import Source
 from core.intake import Account, SourceIntake
 from core.outbox import Channel, Outbox

@@ -20,7 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from core.agent import Artifact, TaskState
 from core.delivery import Delivery, DeliveryState
 from core.envelope import Candidate, Moved
-from core.following import Made, Said, Step
+from core.followed import Made, Said, Step
 from core.parts import Attached, Text
 from core.router import Join, Start
 from core.store import Admitted, NotBefore, Observation, Settlement, SubmissionState, Turn, TurnEnd, TurnState

@@ -6,7 +6,7 @@ import pytest
 
 from core.agent import Artifact, TaskState
 from core.delivery import DeliveryState
-from core.following import Made, Report, Said, Step, Target, Wanted
+from core.followed import Made, Report, Said, Step, Target, Wanted
 from core.parts import Attached, Data, File, Text
 from core.router import Join, Start
 from core.store import Admitted, NotAdmitted, Observation, SubmissionState, Turn, TurnEnd, TurnState

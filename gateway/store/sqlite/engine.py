@@ -13,7 +13,7 @@ from core.clock import Clock, Instant, SystemClock
 from core.delivery import Delivery, RenderedPiece
 from core.envelope import Candidate, Moved, Unreadable
 from core.errors import ConfigurationError, StoreUnavailable
-from core.following import Followed, FollowedPage, Target, Wanted
+from core.followed import Followed, FollowedPage, Target, Wanted
 from core.identity import Address, Source
 from core.persistence import patiently
 from core.plugin import Cursor, Entry

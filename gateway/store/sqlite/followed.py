@@ -8,7 +8,7 @@ from typing import Any
 
 from core.agent import Artifact, TaskState
 from core.clock import Instant
-from core.following import Followed, Heard, Said, Step, Target, Wanted, state_now
+from core.followed import Followed, Heard, Said, Step, Target, Wanted, state_now
 from core.identity import Source
 from core.parts import Attached, part_from_json, part_to_json
 from core.store import Turn

@@ -14,7 +14,7 @@ from a2a.server.settings import A2AServerSettings
 from core.agent import ArtifactUpdate
 from core.clock import SystemClock
 from core.doors.outbound import GuardedClient
-from core.following import FollowedWork
+from core.followed import FollowedWork
 from core.parts import Part, Text, text_of
 from core.plugin import Host
 from core.store import Store

@@ -208,7 +208,7 @@ async def until_artifact(stream: AsyncIterator[ServedEvent]) -> AsyncIterator[Se
 
 
 async def test_what_a_record_already_has_does_not_count_twice_when_it_is_read_late() -> None:
-    from core.following import Followed, Said, Step
+    from core.followed import Followed, Said, Step
 
     live = Live("t", "ann", "agent")
     live.observed((1, 1), Step(TaskState.WORKING, Said("s1", (Text("one"),))), 1.0, more=False)
