@@ -2,10 +2,12 @@
 
 Pure functions. What an agent says is taken leniently where that is safe (a missing contextId is the one we know, an
 unreadable timestamp is none, an unknown kind of part is left out) and refused where a guess could do harm: a state
-nobody knows, an event without its content. File bytes inside a message are not kept, only that they were there; a URL
-is passed on as text and never fetched.
+nobody knows, an event without its content. File bytes are passed on both ways as far as BYTES_MOST goes; of what is
+more, only that it was there. A URL is passed on as text and never fetched.
 """
 
+import binascii
+from base64 import b64decode, b64encode
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -19,6 +21,7 @@ from core.push import Push
 
 OUTPUT_MODES = ("text/plain", "text/markdown", "application/json")  # what a chat can show; a wish, not a filter
 OCTETS = "application/octet-stream"
+BYTES_MOST = 1 << 20  # bytes of files inside one message or artifact, all together: what is kept in a database's rows
 
 STATES = {
     "TASK_STATE_SUBMITTED": TaskState.SUBMITTED,
@@ -41,6 +44,8 @@ def send_params(ask: Ask, *, streaming: bool) -> dict[str, Any]:
         message["taskId"] = ask.task_id
     if ask.metadata:
         message["metadata"] = ask.metadata
+    if ask.extensions:
+        message["extensions"] = list(ask.extensions)
     configuration: dict[str, Any] = {"acceptedOutputModes": OUTPUT_MODES}
     if not streaming:
         configuration["returnImmediately"] = True
@@ -57,10 +62,14 @@ def push_config(push: Push) -> dict[str, Any]:
 
 def parts_out(parts: tuple[Part, ...]) -> list[dict[str, Any]]:
     """At least one part, since a message without any is refused (section 4.1.4)."""
-    return [_part_out(part) for part in parts] or [{"text": ""}]
+    spelled, left = [], BYTES_MOST
+    for part in parts:
+        left -= len(part.content) if isinstance(part, File) and part.content is not None else 0
+        spelled.append(_part_out(part, fits=left >= 0))
+    return spelled or [{"text": ""}]
 
 
-def _part_out(part: Part) -> dict[str, Any]:
+def _part_out(part: Part, *, fits: bool) -> dict[str, Any]:
     match part:
         case Text(text):
             return {"text": text}
@@ -68,6 +77,8 @@ def _part_out(part: Part) -> dict[str, Any]:
             return {"data": value}
         case File(name, media_type, url) if url:
             return {"url": url, "filename": name, "mediaType": media_type}
+        case File(name, media_type, content=bytes(content)) if fits:
+            return {"raw": b64encode(content).decode(), "filename": name, "mediaType": media_type}
         case File(name, media_type):
             # Without a URL there is nothing to hand over; the agent should still know that a file was sent.
             return {"text": f"[file without content: {name or 'unnamed'}, {media_type}]"}
@@ -168,16 +179,25 @@ def _required(value: str, name: str) -> str:
 
 
 def parts_in(parts: tuple[wire.Part, ...] | None) -> tuple[Part, ...]:
-    return tuple(known for part in parts or () if (known := _part_in(part)) is not None)
+    read, left = [], BYTES_MOST
+    for part in parts or ():
+        known = _part_in(part, left)
+        if isinstance(known, File) and known.content is not None:
+            left -= len(known.content)
+        if known is not None:
+            read.append(known)
+    return tuple(read)
 
 
-def _part_in(part: wire.Part) -> Part | None:
+def _part_in(part: wire.Part, bytes_left: int) -> Part | None:
     if part.text is not None:
         return Text(part.text)
     if part.url is not None:
         return File(part.filename or "", part.media_type or OCTETS, part.url)
     if part.raw is not None:
-        return File(part.filename or "", part.media_type or OCTETS, size=_decoded_size(part.raw))
+        size = _decoded_size(part.raw)
+        content = _decoded(part.raw) if size <= bytes_left else None
+        return File(part.filename or "", part.media_type or OCTETS, size=size, content=content)
     if "data" in part.model_fields_set:
         return Data(part.data)
     return None
@@ -185,6 +205,18 @@ def _part_in(part: wire.Part) -> Part | None:
 
 def _decoded_size(base64: str) -> int:
     return len(base64.rstrip("=")) * 3 // 4
+
+
+def _decoded(base64: str) -> bytes | None:
+    """None for what is no base64; ProtoJSON takes both alphabets, padded or not."""
+    text = base64.rstrip("=").translate(_URL_SAFE)
+    try:
+        return b64decode(text + "=" * (-len(text) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        return None
+
+
+_URL_SAFE = str.maketrans("-_", "+/")
 
 
 def instant(timestamp: str | None) -> Instant | None:

@@ -42,7 +42,7 @@ _STATES = {
 }
 
 # What a data part is wrapped in that is no object, which 0.3 does not allow; a2a-sdk 1.3.0 does and undoes the same.
-_WRAPPED = "data_part_compat"
+WRAPPED = "data_part_compat"
 
 Json = dict[str, Any]
 
@@ -66,19 +66,20 @@ def _part(said: Json) -> Json:
         if "kind" not in said and isinstance(data, dict):
             data = data.get("data", data)  # ProtoJSON: a DataPart around the object
         metadata = said.get("metadata")
-        is_wrapped = isinstance(metadata, dict) and metadata.get(_WRAPPED) and isinstance(data, dict)
+        is_wrapped = isinstance(metadata, dict) and metadata.get(WRAPPED) and isinstance(data, dict)
         part["data"] = data.get("value") if is_wrapped else data
     return part
 
 
-def _message(said: Json) -> Json:
+def read_message(said: Json) -> Json:
+    """A message in the words of 1.0, but for its role."""
     return {**said, "parts": _each(said.get("parts", said.get("content")), _part)}
 
 
 def _status(said: Json) -> Json:
     state = said.get("state")
     known = _STATES.get(state, state) if isinstance(state, str) else state
-    return {**said, "state": known, "message": _read(said.get("message"), _message)}
+    return {**said, "state": known, "message": _read(said.get("message"), read_message)}
 
 
 def _artifact(said: Json) -> Json:
@@ -98,14 +99,14 @@ def _task(said: Json) -> Json:
         **said,
         "status": _read(said.get("status"), _status),
         "artifacts": _each(said.get("artifacts"), _artifact),
-        "history": _each(said.get("history"), _message),
+        "history": _each(said.get("history"), read_message),
     }
 
 
 # By `kind`, and by the member's name in ProtoJSON.
 _KINDS: Mapping[str, tuple[str, Callable[[Json], Json]]] = {
     "task": ("task", _task),
-    "message": ("message", _message),
+    "message": ("message", read_message),
     "status-update": ("statusUpdate", _status_update),
     "artifact-update": ("artifactUpdate", _artifact_update),
 }
@@ -201,6 +202,8 @@ def _json_part(part: Json) -> Json:
         return {"kind": "text", "text": part["text"]}
     if "url" in part:
         return {"kind": "file", "file": {"uri": part["url"], "name": part["filename"], "mimeType": part["mediaType"]}}
+    if "raw" in part:
+        return {"kind": "file", "file": {"bytes": part["raw"], "name": part["filename"], "mimeType": part["mediaType"]}}
     return {"kind": "data", **_data(part["data"])}
 
 
@@ -210,9 +213,11 @@ def _proto_part(part: Json) -> Json:
     if "url" in part:
         file = {"fileWithUri": part["url"], "name": part["filename"], "mimeType": part["mediaType"]}
         return {"file": file}
+    if "raw" in part:
+        return {"file": {"fileWithBytes": part["raw"], "name": part["filename"], "mimeType": part["mediaType"]}}
     data = _data(part["data"])
     return {**data, "data": {"data": data["data"]}}
 
 
 def _data(value: Any) -> Json:
-    return {"data": value} if isinstance(value, dict) else {"data": {"value": value}, "metadata": {_WRAPPED: True}}
+    return {"data": value} if isinstance(value, dict) else {"data": {"value": value}, "metadata": {WRAPPED: True}}

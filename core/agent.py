@@ -7,7 +7,7 @@ interrupted state the task is not finished, only the road is cut, and the caller
 from collections.abc import AsyncIterator
 from dataclasses import field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from core.clock import Instant
 from core.parts import Part
@@ -118,7 +118,9 @@ class Ask:
     parts: tuple[Part, ...]
     context_id: str | None = None  # None: the agent makes one (A2A 1.0, section 3.4.1); never invented here
     task_id: str | None = None  # only of an interrupted task; always together with its context_id
-    metadata: dict[str, str] = field(default_factory=dict)
+    metadata: dict[str, Any] = field(default_factory=dict)
+    extensions: tuple[str, ...] = ()  # URIs of the ones the message uses
+    origin: str = ""  # what its channel calls the (last) message it hands on; never an id of ours
     binding: str = ""  # the interface that created that task
     push: "Push | None" = None  # where the agent may push what it says, where it is told that with the send
 

@@ -21,18 +21,23 @@ def answer_of(assembly: Assembly, turn: str, language: str, *, unconfirmed: bool
     """The answer of a task that rests (or of a bare message)."""
     if assembly.reply is not None:
         pieces = [Piece(f"message:{assembly.reply.message_id}", assembly.reply.parts)]
-        end = TurnEnd(TurnState.COMPLETED)
     else:
         pieces = artifact_pieces(tuple(assembly.artifacts.values()))
         said = _status_message(assembly, turn, pieces)
         pieces += said
         pieces += _state_notice(assembly.state, language, has_words=bool(said))
-        end = _END.get(assembly.state) or TurnEnd(TurnState.COMPLETED, waits_for_input=True)
     if unconfirmed:
         pieces.append(notice("unconfirmed", language))
     if not any(_shows(piece) for piece in pieces):
         pieces = [notice("no_content", language)]
-    return Answer(tuple(pieces), end)
+    return Answer(tuple(pieces), end_of(assembly))
+
+
+def end_of(assembly: Assembly) -> TurnEnd:
+    """How a turn ends whose task rests."""
+    if assembly.reply is not None:
+        return _END[TaskState.COMPLETED]
+    return _END.get(assembly.state) or _ASKS
 
 
 def artifact_pieces(artifacts: tuple[Artifact, ...]) -> list[Piece]:
@@ -56,6 +61,8 @@ _END = {
     TaskState.REJECTED: TurnEnd(TurnState.FAILED, reason="the agent rejected the task"),
     TaskState.CANCELED: TurnEnd(TurnState.CANCELLED, reason="the agent cancelled the task"),
 }
+
+_ASKS = TurnEnd(TurnState.COMPLETED, waits_for_input=True)
 
 _STATE_NOTICE = {
     TaskState.FAILED: "failed",

@@ -12,7 +12,7 @@ from enum import Enum
 
 from core.agent import Artifact, ArtifactUpdate, Reply, Snapshot, StatusUpdate, TaskEvent, TaskState
 from core.clock import Instant
-from core.parts import Part, Text
+from core.parts import Part, Text, joined
 
 ASSEMBLED_CAP = 4 * 1024 * 1024  # characters kept while a stream runs; beyond it only the final Snapshot counts
 
@@ -140,7 +140,9 @@ class Assembly:
         if (update.append and not self.unbroken) or self._size + size > ASSEMBLED_CAP:
             return Change.STALE
         self._size += size
-        parts = update.artifact.parts if known is None or not update.append else _joined(known.parts, update)
+        parts = (
+            update.artifact.parts if known is None or not update.append else joined(known.parts, update.artifact.parts)
+        )
         name = update.artifact.name or (known.name if known else "")
         self.artifacts[update.artifact.id] = Artifact(update.artifact.id, parts, name)
         self.is_whole = False
@@ -167,17 +169,6 @@ class Assembly:
     def _name(self, task_id: str, context_id: str) -> None:
         self.task_id = self.task_id or task_id
         self.context_id = context_id or self.context_id
-
-
-def _joined(known: tuple[Part, ...], update: ArtifactUpdate) -> tuple[Part, ...]:
-    """Chunks of text are concatenated verbatim, without separators."""
-    parts = list(known)
-    for part in update.artifact.parts:
-        if parts and isinstance(part, Text) and isinstance(parts[-1], Text):
-            parts[-1] = Text(parts[-1].text + part.text)
-        else:
-            parts.append(part)
-    return tuple(parts)
 
 
 def _text(parts: tuple[Part, ...]) -> str:

@@ -43,6 +43,11 @@ class Cancelling:
         if progress.disposition is Disposition.TRACKED:
             progress.disposition = Disposition.CANCEL_ASKED
         refused = await self._ask_to_stop()
+        if progress.follower is not None:  # a program is told what is so, and the work goes on if it does
+            if not progress.has_ended:
+                progress.cancel_wanted = self._is_sent = False
+                progress.follower.not_cancelled(progress.turn, is_refused=bool(refused))
+            return
         if not progress.has_ended:
             progress.disposition = Disposition.DETACHED
             await self.end(refused or "cancel_unconfirmed")

@@ -38,7 +38,7 @@ def is_own(name: str) -> bool:
 
 def command_of(inbound: Inbound) -> str:
     """What the host itself shall do with the message: "cancel all", "unknown foo", "unsupported sticker", or ""."""
-    if inbound.is_edit:
+    if inbound.is_edit or inbound.thread is not None:  # a program wrote it, for one piece of work
         return ""
     if inbound.unsupported:
         return f"unsupported {inbound.unsupported}"

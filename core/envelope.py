@@ -6,7 +6,8 @@ from enum import StrEnum
 
 from core.clock import Instant
 from core.identity import Address, Person, Source
-from core.parts import Part
+from core.parts import Attached, Part
+from core.router import Join, Start
 from core.values import value
 
 
@@ -43,6 +44,10 @@ class Inbound:
     is_forward: bool = False
     language: str | None = None  # BCP 47, as the channel reports it
     unsupported: str = ""  # the kind of content this gateway cannot read ("sticker"); gets a polite notice
+    thread: Join | Start | None = None  # the thread it names itself, in this chat; None: the router picks one
+    party: str = ""  # for whom the sender speaks, where the channel knows: the owner is this one, not the sender
+    route: str = ""  # of an account with several agents: the one it was sent to
+    attached: Attached | None = None
 
 
 @value(frozen=True, slots=True)
@@ -83,6 +88,7 @@ class Candidate:
     choices: Collection[str] = ()  # the agents that the people of the conversation may choose instead
     fallbacks: Mapping[str, str] = field(default_factory=dict)  # by agent: who is asked while that one is down
     is_called: bool = False  # a command of its route names the agent: no choice stands against it
+    is_followed: bool = False  # its channel follows the work itself (core/followed.py)
 
     @property
     def address(self) -> Address:
@@ -111,3 +117,4 @@ class Envelope:
     command: str = ""
     is_forward: bool = False
     received: Instant = 0.0
+    attached: Attached | None = None

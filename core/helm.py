@@ -7,6 +7,7 @@ from typing import Protocol
 from core.agent import Agent
 from core.clock import Clock
 from core.delivery import Piece, RenderedPiece
+from core.followed import Follower
 from core.patience import Patience
 from core.push import PushAgent, PushBook
 from core.store import Observation, Turn
@@ -44,5 +45,9 @@ class Helm(Protocol):
         ...
 
     def render(self, turn: Turn, pieces: tuple[Piece, ...]) -> tuple[RenderedPiece, ...]: ...
+
+    def follower(self, turn: Turn) -> Follower | None:
+        """Of a turn whose channel follows the work itself."""
+        ...
 
     def spawn(self, work: Callable[[], Awaitable[None]], name: str) -> None: ...

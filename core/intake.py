@@ -17,7 +17,7 @@ from core.commands import UNKNOWN, command_of
 from core.crashpoint import crashpoint
 from core.envelope import Candidate, ContextScope, Inbound, Moved, Unreadable
 from core.identity import Source, language_of
-from core.ids import new_id
+from core.ids import new_id, secret_id
 from core.plugin import Cursor
 from core.routes import Picked, Routes
 from core.session import Lanes
@@ -35,8 +35,11 @@ class Account:
     owner: str = ""  # "": each person in a direct chat, each group and each topic is an owner of its own
     language: str = ""  # "": as the channel reports it
     collect: float = 0.0  # seconds; messages closer together than this become one turn
+    exposed: frozenset[str] = frozenset()  # agents that a message may name itself
 
     def owner_of(self, inbound: Inbound) -> str:
+        if inbound.party:
+            return f"{self.source.key}:{inbound.party}"
         if self.owner:
             return self.owner
         return ":".join(
@@ -48,8 +51,16 @@ class SourceIntake:
     """An intake bound to one source, so that no plugin can speak for another."""
 
     def __init__(
-        self, account: Callable[[], Account], store: Admissions, lanes: Lanes, clock: Clock, telemetry: Telemetry
+        self,
+        account: Callable[[], Account],
+        store: Admissions,
+        lanes: Lanes,
+        clock: Clock,
+        telemetry: Telemetry,
+        *,
+        is_followed: bool = False,
     ) -> None:
+        self._is_followed = is_followed
         self._account, self._store, self._lanes, self._clock, self._telemetry = account, store, lanes, clock, telemetry
         self._moved: dict[str, str] | None = None
 
@@ -86,12 +97,12 @@ class SourceIntake:
             command, inbound = "", replace(inbound, is_addressed=True)  # whoever knows a command is meant by it
         refusal = account.access.refusal(inbound, moved)
         return Candidate(
-            envelope_id=new_id(),
+            envelope_id=secret_id() if self._is_followed else new_id(),
             source=account.source,
             owner=account.owner_of(inbound),
             inbound=inbound,
             received=self._clock.now(),
-            agent=picked.agent,
+            agent=inbound.route if inbound.route in account.exposed else picked.agent,
             language=account.language or language_of(inbound.language),
             refusal=refusal,
             command="" if refusal else command,
@@ -99,6 +110,7 @@ class SourceIntake:
             choices=account.routes.choices(inbound, moved),
             fallbacks=account.routes.fallbacks,
             is_called=picked.is_called,
+            is_followed=self._is_followed,
         )
 
     @staticmethod
@@ -135,7 +147,7 @@ class SourceIntake:
                 self._lanes.look(thread, admission.owner, is_desk=admission.is_desk, collect=collect)
             seen = {"envelope": envelope, "thread": thread, "external_id": external}
             self._telemetry.event("envelope.admitted", account=name, outcome="accepted", **seen)
-            return plugin.Accepted(envelope)
+            return plugin.Accepted(envelope, thread)
         if _is_work(item):
             self._lanes.leave((item.owner,))
         if isinstance(admission, AlreadySeen):

@@ -86,6 +86,10 @@ NOTICES: dict[str, tuple[str, str]] = {
         "I cannot tell whether the agent got your message. Send /again to ask it once more.",
         "无法确定智能体是否收到了你的消息。发送 /again 可以再问一次。",
     ),
+    "outcome_unknown": (
+        "It cannot be told whether the agent got the message.",
+        "无法确定智能体是否收到了这条消息。",
+    ),
     "lost_at_remote": (
         "The agent no longer knows this task; its answer is lost. Please ask again.",
         "智能体已不再记得这项任务，回答丢失了，请重新提问。",

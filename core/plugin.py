@@ -12,16 +12,21 @@ from core.clock import Clock, Instant
 from core.delivery import Delivery, Outcome, Payload, Piece
 from core.envelope import Inbound, Moved, Unreadable
 from core.identity import Address
+from core.telemetry import Silent, Telemetry
 from core.values import value
+
+SILENT = Silent()
 
 if TYPE_CHECKING:
     from core.doors.ingress import Ingress, Route
     from core.doors.outbound import GuardedClient
+    from core.followed import FollowedWork
 
 
 @value(frozen=True, slots=True)
 class Accepted:
     envelope: str
+    thread: str = ""  # that it is queued in; "" where it starts no work
 
 
 @value(frozen=True, slots=True)
@@ -31,7 +36,7 @@ class Duplicate:
 
 @value(frozen=True, slots=True)
 class Refused:
-    reason: str  # "not_allowed", "not_addressed", "unreadable"
+    reason: str  # "not_allowed", "not_addressed", "unreadable", "unknown_thread", "ended_thread"
 
 
 Admission = Accepted | Duplicate | Refused
@@ -71,6 +76,8 @@ class Capabilities:
     previews: bool = False  # shows text that is still being made
     preview_interval: float = 1.0  # seconds between two previews of one chat
     activity_interval: float | None = None  # seconds after which a "typing" sign fades; None: the channel has none
+    follows: bool = False  # is told of the work itself, as a core.followed.Follower; no answer is rendered for it
+    repeats_unknown: bool = False  # whoever gets its deliveries knows a repeat for one: what may be lost is sent again
 
 
 @value(frozen=True, slots=True)
@@ -183,3 +190,5 @@ class Host:
     holder: str  # this process, as leases name it
     public_url: str = ""  # where others reach the gateway; "" when nobody said
     is_default: bool = True  # the first account of its kind: it may own the kind's short path
+    following: "FollowedWork | None" = None  # for accounts that follow the work itself
+    telemetry: Telemetry = SILENT

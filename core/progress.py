@@ -10,10 +10,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from core.agent import Agent, ArtifactUpdate, Reply, Road, Snapshot, StatusUpdate, TaskEvent, TaskRef, TaskState
-from core.answer import Answer, answer_of, artifact_pieces
+from core.answer import Answer, answer_of, artifact_pieces, end_of
 from core.assembly import Assembly, Change
 from core.crashpoint import crashpoint
 from core.delivery import Piece
+from core.followed import MadeKnown
 from core.helm import Delegate, Helm
 from core.notices import notice
 from core.parts import Text
@@ -40,6 +41,7 @@ class Progress:
         self.turn, self.helm = turn, helm
         self.telemetry = _OfTurn(helm.telemetry, lambda: self.turn)
         self._known, self._preview = delegate, preview
+        self.follower, self._made_known = helm.follower(turn), MadeKnown()
         self.on_taken: Callable[[], None] = lambda: None
         self.target: PushTarget | None = None  # where its agent may push
         task = turn.task
@@ -149,7 +151,9 @@ class Progress:
         elif change is Change.APPLIED or is_first:
             self._show_words()
             task = self.task() if change is Change.APPLIED else None
-            await self.store(submission=SubmissionState.SUBMITTED, records=records, task=task)
+            update = event if isinstance(event, ArtifactUpdate) and change is Change.APPLIED else None
+            await self.store(submission=SubmissionState.SUBMITTED, records=records, task=task, update=update)
+            self._pass_on(update)
 
     def _is_answer(self) -> bool:
         confirmed = self.assembly.is_confirmed or self.cancel_wanted
@@ -160,7 +164,14 @@ class Progress:
         self._show_words()
         if event.last:
             pieces = self._early_pieces() if self.turn.waiting else ()
-            await self.store(records=records, task=self.task(), pieces=pieces)
+            await self.store(records=records, task=self.task(), pieces=pieces, update=event)
+        else:
+            self._pass_on(event)
+
+    def _pass_on(self, update: ArtifactUpdate | None) -> None:
+        """Who follows the work hears of a chunk at once; of a sealed artifact only with its record."""
+        if update is not None and not update.last and self.follower is not None and not self.has_ended:
+            self.follower.chunk(self.turn, update, self.assembly.artifacts[update.artifact.id])
 
     def _show_words(self) -> None:
         if not self.cancel_wanted:
@@ -180,7 +191,9 @@ class Progress:
 
     async def _store_answer(self, records: tuple[InboxRecord, ...], *, unconfirmed: bool = False) -> None:
         turn, assembly = self.turn, self.assembly
-        if self.cancel_wanted and assembly.is_over:
+        if self.follower is not None:
+            answer = Answer((), end_of(assembly))
+        elif self.cancel_wanted and assembly.is_over:
             name = "cancelled" if assembly.state is TaskState.CANCELED else "cancelled_late"
             answer = Answer(self.cancelled(name), TurnEnd(TurnState.CANCELLED, reason="cancelled"))
         else:
@@ -226,6 +239,7 @@ class Progress:
         task: RemoteTask | None = None,
         pieces: tuple[Piece, ...] = (),
         end: TurnEnd | None = None,
+        update: ArtifactUpdate | None = None,
     ) -> None:
         """One step, committed; the lock is held."""
         turn = self.turn
@@ -234,6 +248,7 @@ class Progress:
             self.turn = replace(turn, revision=turn.revision + 1)
             return
         context = self.assembly.context_id or None
+        step = self._made_known.step(turn, self.assembly, pieces, end, update) if self.follower is not None else None
         self.turn = await self.helm.commit(
             Observation(
                 turn=turn,
@@ -245,6 +260,7 @@ class Progress:
                 context_id=context if context != turn.context_id else None,
                 pieces=self.helm.render(turn, pieces),
                 end=end,
+                step=step,
             )
         )
         self.is_submitted = self.is_submitted or submission is SubmissionState.SUBMITTED

@@ -12,6 +12,7 @@ from core.agent import Road, TaskState
 from core.clock import Instant
 from core.delivery import Delivery, DeliveryState, RenderedPiece
 from core.envelope import Candidate, Envelope, Moved, Unreadable
+from core.followed import FollowedRecords, Report, Step
 from core.identity import Address, Source
 from core.plugin import Cursor
 from core.push import PushTargets
@@ -51,7 +52,8 @@ class Admissions(Protocol):
         """One admission for each member, in order: raw row, dedupe keys, conversation, session, thread and envelope.
 
         Threads are picked by core.router.pick_thread from what the store knows at that instant. A candidate whose
-        pick is "ask which question" is admitted for the desk with the command "which".
+        pick is "ask which question" is admitted for the desk with the command "which". One that names a thread itself
+        goes there, or is not admitted: "unknown_thread" when this conversation has none such, "ended_thread".
         """
         ...
 
@@ -146,6 +148,15 @@ class TurnEnd:
     reason: str = ""  # why it failed, for the operator
     waits_for_input: bool = False  # the task is interrupted: the thread's next message continues it
 
+    @property
+    def is_waiting(self) -> bool:
+        """The turn is still at work; only its thread waits."""
+        return self.state is TurnState.WAITING
+
+    @property
+    def is_cancelled(self) -> bool:
+        return self.state is TurnState.CANCELLED
+
 
 @value(frozen=True, slots=True)
 class InboxRecord:
@@ -169,6 +180,8 @@ class Observation:
     context_id: str | None = None  # the remote context to go on with
     pieces: tuple[RenderedPiece, ...] = ()
     end: TurnEnd | None = None  # None: the turn goes on
+    step: Step | None = None  # what it changes of followed work
+    reports: tuple[Report, ...] = ()  # pieces for other addresses
 
 
 @value(frozen=True, slots=True)
@@ -215,7 +228,8 @@ class Turns(Protocol):
 
         Equal pieces make no new deliveries; a changed one makes the next revision with Op.REPLACE. When the turn ends
         waiting for input, envelopes still queued in its thread were written before the question was asked and do not
-        answer it: they move, in order, to a new thread, which becomes the foreground.
+        answer it: they move, in order, to a new thread, which becomes the foreground. Of followed work they stay, since
+        they name it.
         """
         ...
 
@@ -368,5 +382,5 @@ class DeskRecords(Protocol):
         ...
 
 
-class Store(Admissions, Turns, Deliveries, DeskRecords, PushTargets, Protocol):
+class Store(Admissions, Turns, Deliveries, DeskRecords, PushTargets, FollowedRecords, Protocol):
     """All of the above; leases and plugin state stand beside it (core/plugin.py)."""

@@ -96,7 +96,13 @@ class Submitting:
         turn = self._progress.turn
         parts = tuple(part for envelope in turn.envelopes for part in envelope.parts)
         binding = turn.task.binding if turn.task_id and turn.task else ""
-        return Ask(turn.message_id, parts, turn.context_id, turn.task_id, binding=binding)
+        last = turn.envelopes[-1] if turn.envelopes else None
+        origin = last.message_id if last else ""
+        ask = Ask(turn.message_id, parts, turn.context_id, turn.task_id, origin=origin, binding=binding)
+        if last is None or last.attached is None:
+            return ask
+        beside = last.attached
+        return replace(ask, metadata=beside.passed_metadata, extensions=beside.passed_extensions)
 
     async def _bear(self, error: NotAccepted, tries: _Tries) -> _Tries:
         """After a try of which nothing was taken: give up, ask another agent, or pause; what the next one counts on."""

@@ -7,6 +7,7 @@ deliveries that implies, and finds it again when a person cancels or an operator
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 
 from core.agent import Agent, Snapshot, StatusUpdate, TaskEvent, TaskRef
@@ -14,6 +15,7 @@ from core.clock import Clock
 from core.crashpoint import crashpoint
 from core.delivery import Piece, RenderedPiece
 from core.errors import AgentError, Busy, LeaseLost
+from core.followed import Follower, failed
 from core.helm import Delegate
 from core.notices import notice
 from core.parts import text_of
@@ -45,9 +47,11 @@ class TaskTracker:
         patience: Patience,
         fallbacks: Callable[[str], Mapping[str, str]],
         pushes: PushBook,
+        followers: Mapping[str, Follower] | None = None,
     ) -> None:
-        """`fallbacks`: of an account, by agent, as they are configured now."""
-        self._fallbacks = fallbacks
+        """`fallbacks`: of an account, by agent, as they are configured now; `followers`: of the accounts that follow
+        the work itself."""
+        self._fallbacks, self._followers = fallbacks, followers or {}
         self._turns, self._delegates, self._plugins, self._previews = turns, delegates, plugins, previews
         self._wake_outbox, self._tasks = wake_outbox, tasks
         self.clock, self.telemetry, self.patience = clock, telemetry, patience
@@ -65,6 +69,8 @@ class TaskTracker:
         self._vigils.end(turn.thread)
         pursuit: Pursuit | None = None
         try:
+            if (follower := self.follower(turn)) is not None:
+                follower.began(turn, is_new=after is None)
             delegate = self.delegate(turn)
             if delegate is None:
                 return await self._fail(turn, "no_agent", f"agent {turn.agent} is not configured")
@@ -179,20 +185,31 @@ class TaskTracker:
     # ------------------------------------------------------------------ what a pursuit is given
 
     async def commit(self, observation: Observation) -> Turn:
-        turn = await patiently(lambda: self._turns.observe(observation, self.clock.now()), self.telemetry)
+        at, step = self.clock.now(), observation.step
+        follower = self.follower(observation.turn) if step is not None else None
+        if follower is not None and step is not None:
+            observation = replace(observation, reports=tuple(follower.reports(observation.turn, step, at)))
+        turn = await patiently(lambda: self._turns.observe(observation, at), self.telemetry)
         if turn is None:
             raise LeaseLost(f"turn {observation.turn.id} was changed by another process")
         crashpoint("task.after_observe")
+        if follower is not None and step is not None:
+            follower.observed(turn, step, at)
         if observation.pieces:
             self._wake_outbox(turn.conversation, turn.address.source.account)
+        for report in observation.reports:
+            self._wake_outbox(report.conversation, turn.address.source.account)
         return turn
+
+    def follower(self, turn: Turn) -> Follower | None:
+        return self._followers.get(turn.address.source.account)
 
     async def note(self, observation: Observation) -> None:
         await patiently(lambda: self._turns.note(observation, self.clock.now()), self.telemetry)
 
     def render(self, turn: Turn, pieces: tuple[Piece, ...]) -> tuple[RenderedPiece, ...]:
         plugin = self._plugins.get(turn.address.source.account)
-        if plugin is None:
+        if plugin is None or plugin.capabilities.follows:
             return ()
         rendered = (RenderedPiece(piece.key, text_of(piece.parts), plugin.render(piece)) for piece in pieces)
         return tuple(piece for piece in rendered if piece.payloads)
@@ -212,13 +229,15 @@ class TaskTracker:
     # ------------------------------------------------------------------ ends
 
     async def _fail(self, turn: Turn, name: str, reason: str) -> Turn:
+        said = (notice(name, turn.language),)
         try:
-            pieces = self.render(turn, (notice(name, turn.language),))
+            pieces = self.render(turn, said)
         except Exception:  # what failed may have been the rendering
             pieces = ()
         submission = SubmissionState.REJECTED if turn.submission is SubmissionState.INTENDED else None
         end = TurnEnd(TurnState.FAILED, reason=reason)
-        return await self.commit(Observation(turn=turn, submission=submission, pieces=pieces, end=end))
+        step = failed(turn, said) if self.follower(turn) is not None else None
+        return await self.commit(Observation(turn=turn, submission=submission, pieces=pieces, end=end, step=step))
 
     def _finished(self, turn: Turn, started: float, preview: Preview) -> None:
         self.telemetry.event(

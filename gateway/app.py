@@ -92,7 +92,7 @@ async def _serve(settings: Settings, reread: Callable[[], Settings], telemetry: 
             GuardedClient() as client,
             asyncio.TaskGroup() as tasks,
         ):
-            host = Host(client, store, store, store, clock, holder, gateway.public_url)
+            host = Host(client, store, store, store, clock, holder, gateway.public_url, telemetry=telemetry)
             line = Line(settings, store, host, tasks, clock, telemetry)
             supervisor = Supervisor(clock, telemetry)
             asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, _reload, line, supervisor, reread, telemetry)

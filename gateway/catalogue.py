@@ -20,6 +20,7 @@ from core.plugin import AgentPlugin, Host
 
 # kind: (the settings model, the plugin itself)
 PLUGINS: Mapping[str, tuple[str, str]] = {
+    "a2a": ("a2a.server.settings:A2AServerSettings", "a2a.server.plugin:PLUGIN"),
     "telegram": ("plugins.telegram.settings:TelegramSettings", "plugins.telegram.plugin:PLUGIN"),
     "webchat": ("plugins.webchat.settings:WebchatSettings", "plugins.webchat.plugin:PLUGIN"),
 }

@@ -12,6 +12,7 @@ from core.clock import Clock
 from core.desk import Desk
 from core.doors.ingress import Ingress
 from core.doors.ingress import Route as HttpRoute
+from core.followed import FollowedWork, FollowingPlugin
 from core.helm import Delegate
 from core.identity import Source
 from core.intake import Account, SourceIntake
@@ -52,7 +53,11 @@ class Line:
         self.store, self.host = store, host
         self._use(settings)
         self._tasks, self._clock, self._telemetry = tasks, clock, telemetry
-        self.plugins: Mapping[str, AgentPlugin] = make_plugins(settings.plugins, host)
+        work = FollowedWork(store, lambda: self.tracker, lambda: self.lanes, clock)
+        self.plugins: Mapping[str, AgentPlugin] = make_plugins(settings.plugins, replace(host, following=work))
+        self._followers = {
+            name: cast(FollowingPlugin, plugin).follower for name, plugin in self.plugins.items() if follows(plugin)
+        }
         self.delegates = {name: self._delegate(entry) for name, entry in settings.agents.items()}
         self.outbox = Outbox(
             store,
@@ -76,6 +81,7 @@ class Line:
             Patience(foreground=settings.gateway.foreground_patience, stale=settings.gateway.task_silence),
             lambda account: self._accounts[account].routes.fallbacks,
             self.pushes,
+            self._followers,
         )
         self.desk = Desk(
             store,
@@ -101,7 +107,14 @@ class Line:
         self.tracker.adopt = self.lanes.adopt
 
     def intake(self, account: str) -> SourceIntake:
-        return SourceIntake(lambda: self._accounts[account], self.store, self.lanes, self._clock, self._telemetry)
+        return SourceIntake(
+            lambda: self._accounts[account],
+            self.store,
+            self.lanes,
+            self._clock,
+            self._telemetry,
+            is_followed=follows(self.plugins[account]),
+        )
 
     def change(self, settings: Settings, agents: Sequence[str]) -> None:
         """Go on with other settings; these agents are made anew, or gone. What raises changes nothing."""
@@ -123,6 +136,8 @@ class Line:
 
         What belongs to an account that is not configured now stays as it is, until it is again.
         """
+        for follower in self._followers.values():
+            await patiently(follower.load, self._telemetry)
         unknown = await self.outbox.recover()
         await patiently(self.pushes.load, self._telemetry)
         unfinished = [
@@ -158,10 +173,11 @@ class Line:
 
     def _channel(self, name: str) -> Channel:
         plugin = self.plugins[name]
+        able = plugin.capabilities
         return Channel(
             plugin,
             lambda: limits_of(self.settings.plugins[name].settings),
-            lambda: self.settings.plugins[name].account.on_unknown,
+            lambda: "repeat" if able.repeats_unknown else self.settings.plugins[name].account.on_unknown,
         )
 
     def _delegate(self, entry: AgentEntry) -> Delegate:
@@ -202,6 +218,10 @@ def make_plugins(entries: Mapping[str, PluginEntry], host: Host) -> dict[str, Ag
     return made
 
 
+def follows(plugin: AgentPlugin) -> bool:
+    return plugin.capabilities.follows
+
+
 def bounds_of(gateway: GatewaySettings) -> Bounds:
     return Bounds(
         max_turns=gateway.max_turns,
@@ -225,6 +245,7 @@ def account_of(entry: PluginEntry) -> Account:
         owner=entry.account.fixed_owner,
         language=entry.account.language,
         collect=entry.account.collect,
+        exposed=frozenset(getattr(entry.settings, "exposed", ())),
     )
 
 
@@ -237,8 +258,8 @@ def routes_of(account: AccountSettings) -> Routes:
 
 
 def limits_of(settings: object) -> Limits:
-    """The channel's own limits, where its settings have such."""
+    """The channel's own limits, where its settings have such; a plugin may call bounds of another kind so too."""
     limits: Any = getattr(settings, "limits", None)
-    if limits is None:
+    if not hasattr(limits, "per_second"):
         return Limits()
     return Limits(limits.per_second, limits.per_chat_second, limits.per_group_minute)

@@ -79,6 +79,7 @@ class PushConfig:
     token: str = ""
     scheme: str = ""  # of `credentials`, as HTTP's Authorization names it; "" for none
     credentials: str = ""
+    protocol: str = "1.0"  # in whose words notifications are written: of the call that set it
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,10 @@
             yield Checkpoint({"size": task.text, "baked": True})  # a restart goes on from here
             yield Words("done.")
 
+Not everything is words: `Parts` are files, data or texts that stand on their own. And a task may end otherwise than by
+running out: by `Done` with a last word, by `Failed`, by `Rejected`, or by a `Reply`, which is all of the answer and for
+an agent that calls over A2A is a bare message and no task.
+
 An agent that is `resumable` is called again after a restart, with the words and the state of its last checkpoint; what
 it did after that checkpoint it does twice. One that is not is never called twice for one message: its running tasks end
 with the process and the person is told. An open question outlives a restart in both cases.
@@ -45,6 +49,7 @@ class Task:
     text: str
     state: State = field(default_factory=dict)  # of the last checkpoint or question; {} at the beginning
     parts: tuple[Part, ...] = ()  # all that was sent, files and data too
+    message_id: str = ""  # what the channel calls the (last) message; "" where it has no such
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +74,45 @@ class Checkpoint:
     state: State
 
 
-Step = Words | Question | Checkpoint
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Something that stands on its own: an artifact, in A2A's words. What has the same `id` adds to it."""
+
+    parts: tuple[Part, ...]
+    name: str = ""
+    id: str = ""  # "": a new one
+    more: bool = False  # there will be more of it
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """Ends the task, with a last word about it that is no part of the answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Ends the task: it could not be done."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """Ends the task: it will not be done."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """Ends the task, as the first thing that is said: this is the whole answer."""
+
+    text: str
+
+
+Step = Words | Parts | Question | Checkpoint | Done | Failed | Rejected | Reply
 
 
 class Answering(Protocol):

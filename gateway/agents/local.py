@@ -32,8 +32,20 @@ from core.errors import (
 )
 from core.parts import Part, Text
 from core.plugin import PluginState
-from gateway.agents.contract import Checkpoint, Question, Step, Task, Words, Working
-from gateway.agents.live import LiveTask, asking, later
+from gateway.agents.contract import (
+    Checkpoint,
+    Done,
+    Failed,
+    Parts,
+    Question,
+    Rejected,
+    Reply,
+    Step,
+    Task,
+    Words,
+    Working,
+)
+from gateway.agents.live import LiveTask, asking, later, size_of
 from gateway.agents.records import Records, TaskRecord
 
 MOMENT = 0.05  # seconds; what is done sooner leaves no trace in the store
@@ -43,6 +55,12 @@ RESTED_KEPT = 32  # ended or asking tasks still in memory, for a reader that com
 BUSY_RETRY = 2.0  # seconds
 CANCEL_LIMIT = 5.0  # seconds that a cancelled agent may take for tidying up
 
+_ENDS: dict[type, TaskState] = {
+    Done: TaskState.COMPLETED,
+    Reply: TaskState.COMPLETED,
+    Failed: TaskState.FAILED,
+    Rejected: TaskState.REJECTED,
+}
 _log = logging.getLogger("frontdesk.agents")
 
 
@@ -137,7 +155,7 @@ class LocalAgent:
         if self.at_work >= RUNNING_MOST:
             raise NotAccepted(f"agent {self._name} has {RUNNING_MOST} tasks at work", retry_after=BUSY_RETRY)
         context_id = ask.context_id or f"context-{ask.message_id}"
-        record = TaskRecord(task_id, context_id, ask.message_id, ask.parts, self._clock.now())
+        record = TaskRecord(task_id, context_id, ask.message_id, ask.parts, self._clock.now(), origin=ask.origin)
         live = self._tasks[task_id] = LiveTask(record)
         return live, True
 
@@ -168,6 +186,7 @@ class LocalAgent:
             live.record,
             message_id=ask.message_id,
             parts=ask.parts,
+            origin=ask.origin,
             time=later(live.time, self._clock.now()),
             task_state=TaskState.WORKING,
             run=live.record.run + 1,
@@ -203,20 +222,23 @@ class LocalAgent:
     async def _follow(self, live: LiveTask, seen: int | None) -> AsyncIterator[TaskEvent]:
         """A Snapshot (unless the reader saw that many chunks already), each news as it comes, and how it rests."""
         if seen is None:
-            seen, is_last = len(live.chunks), live.is_done
-            yield live.snapshot()
+            seen, is_last = len(live.said), live.is_done
+            yield live.end() if is_last else live.snapshot()
             if is_last:
                 await self._told(live)
                 return
         while not live.is_done:
             news = live.news
-            if len(live.chunks) > seen:
-                update, seen = live.chunk(seen), len(live.chunks)
+            if len(live.said) > seen:
+                update, seen = live.update(seen)
                 yield update
             else:
                 await news.wait()
+        while len(live.said) > seen and isinstance(live.said[seen], Parts):
+            update, seen = live.update(seen)
+            yield update
         if not live.is_lost:
-            yield live.snapshot()
+            yield live.end()
             await self._told(live)
 
     async def _told(self, live: LiveTask) -> None:
@@ -248,7 +270,7 @@ class LocalAgent:
     async def _work(self, live: LiveTask) -> None:
         """Where the failure of a task ends: what foreign code raises fails that task and no other."""
         record = live.record
-        task = Task(text_lines(record.parts), dict(record.state), record.parts)
+        task = Task(text_lines(record.parts), dict(record.state), record.parts, record.origin)
         try:
             async with aclosing(self._agent.work(task)) as steps:  # type: ignore[type-var]
                 async for step in steps:
@@ -272,6 +294,14 @@ class LocalAgent:
                     raise ValueError(f"the answer is longer than {WORDS_MOST} characters")
                 if text:
                     live.say(text)
+            case Parts():
+                if live.size + size_of(step) > WORDS_MOST:
+                    raise ValueError(f"the answer is longer than {WORDS_MOST} characters and bytes")
+                live.show(step)
+            case Done(text) | Failed(text) | Rejected(text) | Reply(text):
+                live.last_word = text
+                live.is_reply = isinstance(step, Reply) and not live.said
+                self._rest(live, _ENDS[type(step)])
             case Checkpoint(state):
                 await self._checkpoint(live, state)
             case Question(text, state):
@@ -279,10 +309,10 @@ class LocalAgent:
                     await self._write(live, asking(live, text, state, self._clock.now()))
                 self._rest(live, TaskState.INPUT_REQUIRED, live.record.time)
             case _:
-                raise TypeError(f"{type(step).__name__} is none of Words, Question and Checkpoint")
+                raise TypeError(f"{type(step).__name__} is none of the steps that gateway/agents/contract.py knows")
 
     async def _checkpoint(self, live: LiveTask, state: dict[str, object]) -> None:
-        record = replace(live.record, state=state, words=live.words())
+        record = replace(live.record, state=state, words=live.words(), artifacts=live.artifacts())
         if not self._agent.resumable:
             live.record = record  # for the next question; nobody goes on from here
             return

@@ -9,7 +9,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from core.agent import TaskState
+from core.agent import Artifact, TaskState
 from core.clock import Instant
 from core.errors import StoreUnavailable
 from core.parts import Part, part_from_json, part_to_json
@@ -28,6 +28,8 @@ class TaskRecord:
     state: dict[str, Any] = field(default_factory=dict)  # the author's
     words: str = ""
     question: str = ""
+    artifacts: tuple[Artifact, ...] = ()  # beside the words
+    origin: str = ""  # what the channel calls the message
 
     def to_json(self) -> str:
         value = {
@@ -41,6 +43,11 @@ class TaskRecord:
             "state": self.state,
             "words": self.words,
             "question": self.question,
+            "origin": self.origin,
+            "artifacts": [
+                {"id": one.id, "name": one.name, "parts": [part_to_json(part) for part in one.parts]}
+                for one in self.artifacts
+            ],
         }
         return json.dumps(value, ensure_ascii=False)
 
@@ -58,6 +65,11 @@ class TaskRecord:
             state=value["state"],
             words=value["words"],
             question=value["question"],
+            origin=value.get("origin", ""),
+            artifacts=tuple(
+                Artifact(one["id"], tuple(map(part_from_json, one["parts"])), one["name"])
+                for one in value.get("artifacts", ())
+            ),
         )
 
 

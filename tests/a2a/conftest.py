@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,20 @@ from a2a import A2AAgentSettings, RemoteAgent
 from a2a.credentials import Credentials, CredentialSource, configured
 from core.doors.outbound import GuardedClient
 from core.plugin import PluginState
+from core.store import Store
+from gateway.store.sqlite import SqliteStore
+from tests.doubles.store import MemoryStore
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
+    """What served tasks are tried over: the double, and the real engine."""
+    if request.param == "memory":
+        yield MemoryStore()
+        return
+    async with SqliteStore(tmp_path / "desk.db") as sqlite:
+        await sqlite.hold()
+        yield sqlite
 
 
 @dataclass

@@ -317,7 +317,7 @@ async def test_all_kinds_of_parts_go_out_and_come_back(connect: Connect, binding
         heard_back = await heard(connect(agent.card_url).send(Ask("m-1", PARTS)))
         assert agent.calls_of("SendStreamingMessage")[0].message["parts"] == said[:3]
     update = next(event for event in heard_back if isinstance(event, ArtifactUpdate))
-    assert update.artifact.parts == (*PARTS, File("y.bin", "application/octet-stream", size=5))
+    assert update.artifact.parts == (*PARTS, File("y.bin", "application/octet-stream", size=5, content=b"hello"))
 
 
 @EVERY_BINDING

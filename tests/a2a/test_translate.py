@@ -1,11 +1,13 @@
 """What agents say on the wire, and what it becomes."""
 
 import json
+from base64 import b64encode
 from typing import Any
 
 import pytest
+from pydantic import TypeAdapter
 
-from a2a import translate, wire
+from a2a import translate, wire, wire_03
 from core.agent import Artifact, ArtifactUpdate, Ask, Reply, Snapshot, StatusUpdate, TaskState
 from core.parts import Data, File, Text
 
@@ -109,8 +111,43 @@ def test_a_files_address_is_passed_on_as_it_is_written() -> None:
     )
 
 
-def test_bytes_inside_a_message_are_told_of_but_not_kept() -> None:
-    assert parts({"raw": "aGVsbG8=", "filename": "a.bin", "mediaType": "x/y"}) == (File("a.bin", "x/y", "", 5),)
+@pytest.mark.parametrize("raw", ["aGVsbG8_", "aGVsbG8/"])
+def test_bytes_inside_a_message_are_passed_on(raw: str) -> None:
+    assert parts({"raw": raw, "filename": "a.bin", "mediaType": "x/y"}) == (File("a.bin", "x/y", "", 6, b"hello?"),)
+
+
+def test_bytes_beyond_the_limit_are_told_of_but_not_kept() -> None:
+    most = b64encode(bytes(translate.BYTES_MOST)).decode()
+    first, second = parts({"raw": most, "filename": "a"}, {"raw": "aGVsbG8=", "filename": "b"})
+    assert isinstance(first, File)
+    assert first.content == bytes(translate.BYTES_MOST)
+    assert second == File("b", "application/octet-stream", "", 5)
+
+
+def test_bytes_that_are_none_are_told_of() -> None:
+    assert parts({"raw": "?!"}) == (File("", "application/octet-stream", "", 1),)
+
+
+@pytest.mark.parametrize("proto", [True, False])
+def test_bytes_go_out_in_every_spelling_and_come_back(proto: bool) -> None:
+    given = (File("a.bin", "x/y", "", 6, b"hello?"),)
+    params = translate.send_params(Ask("m", given), streaming=True)
+    old = wire_03.send_params(params, proto=proto)["message"]
+    told = {"kind": "message", "messageId": "m", "parts": old["content" if proto else "parts"]}
+    read = TypeAdapter(wire_03.StreamResponse).validate_json(json.dumps(told))
+
+    assert parts(params["message"]["parts"][0]) == given
+    assert translate.EventReader()(read) == Reply("m", "", given)
+
+
+def test_bytes_that_are_too_many_go_out_as_the_word_that_they_were_there() -> None:
+    (part,) = translate.parts_out((File("big", "x/y", content=bytes(translate.BYTES_MOST + 1)),))
+    assert part == {"text": "[file without content: big, x/y]"}
+
+
+def test_the_extensions_of_a_message_go_out_with_it() -> None:
+    params = translate.send_params(Ask("m", (Text("hi"),), extensions=("urn:x",)), streaming=True)
+    assert params["message"]["extensions"] == ["urn:x"]
 
 
 def test_data_may_be_null_and_parts_of_a_kind_nobody_knows_are_left_out() -> None:

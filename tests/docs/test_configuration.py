@@ -15,6 +15,7 @@ from gateway.reload import LIVE_ACCOUNT, LIVE_GATEWAY
 from tests.docs.reading import coded, document, first, rows, sections
 
 SECTIONS = sections(document("docs/configuration.md"))
+GUIDES = {"a2a": "docs/a2a-server.md"}  # plugins whose settings stand there, with a test of their own
 NOT_SET, REQUIRED = "not set", "required"
 
 Model = type[BaseModel]
@@ -32,8 +33,8 @@ def nested(model: Model, title: str) -> Iterator[tuple[str, Model]]:
 def documented_models() -> dict[str, Model]:
     kinds = catalogue.kinds()
     found: dict[str, Model] = {"`[gateway]`": GatewaySettings} | dict(nested(AccountSettings, "Every kind"))
-    for group in (kinds.agents, kinds.plugins):
-        for kind in group:
+    for group, elsewhere in ((kinds.agents, {}), (kinds.plugins, GUIDES)):
+        for kind in set(group) - set(elsewhere):
             found |= dict(nested(group[kind], f'`kind = "{kind}"`'))
     return found
 

@@ -28,7 +28,7 @@ def names_in(file: Path) -> set[str]:
 
 
 def test_every_kind_that_can_be_configured_has_a_file_of_quality() -> None:
-    assert set(PLUGINS) == set(catalogue.PLUGINS)
+    assert set(PLUGINS) == {kind for kind, (model, _) in catalogue.PLUGINS.items() if model.startswith("plugins.")}
 
 
 @pytest.mark.parametrize(("plugin", "name"), RULES)

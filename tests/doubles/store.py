@@ -11,12 +11,13 @@ from core.agent import TaskState
 from core.clock import Instant
 from core.delivery import DeliveryState
 from core.envelope import Candidate, ContextScope, Envelope, Moved, Unreadable
+from core.followed import Heard
 from core.identity import Address, Person, Source
 from core.ids import new_id
 from core.parts import text_of
 from core.plugin import Cursor, Entry
 from core.push import PushTarget
-from core.router import AskWhich, Join, ThreadFact, pick_thread
+from core.router import AskWhich, Join, Start, ThreadFact, pick_thread
 from core.store import (
     Admission,
     Admitted,
@@ -35,13 +36,14 @@ from core.store import (
     Work,
 )
 from gateway.store.rules import TEXT_SHOWN, is_open, state_after
-from tests.doubles.deliveries import SHOWN, UNKNOWN, DeliveryTables
+from tests.doubles.deliveries import SHOWN, UNKNOWN
+from tests.doubles.followed import FollowedTables
 from tests.doubles.tables import AT_WORK, ConversationRow, ThreadRow, TurnRow
 
 _OUTCOMES: dict[type, str] = {Unreadable: "unreadable", Moved: "moved"}
 
 
-class MemoryStore(DeliveryTables):
+class MemoryStore(FollowedTables):
     # ------------------------------------------------------------------ admissions
 
     async def admit(
@@ -54,6 +56,8 @@ class MemoryStore(DeliveryTables):
 
     def _admit(self, source: Source, item: Candidate | Unreadable | Moved) -> Admission:
         is_message = isinstance(item, Candidate) and not item.refusal
+        if isinstance(item, Candidate) and is_message and (refusal := self._no_joining(source, item)):
+            item, is_message = replace(item, refusal=refusal), False
         keys = item.inbound.keys if isinstance(item, Candidate) else item.keys
         seen = self._first_seen(source, keys, item.envelope_id if isinstance(item, Candidate) and is_message else "")
         if seen is not None:
@@ -66,6 +70,16 @@ class MemoryStore(DeliveryTables):
         if isinstance(item, Moved):
             self._move(source.key, item.chat, item.new_chat)
         return NotAdmitted(outcome)
+
+    def _no_joining(self, source: Source, item: Candidate) -> str:
+        named = item.inbound.thread
+        if not isinstance(named, Join):
+            return ""
+        place = self._at(Address(source, item.inbound.chat, item.inbound.topic))
+        thread = self._threads.get(named.thread)
+        if place is None or thread is None or thread.conversation != place.id or thread.is_desk:
+            return "unknown_thread"
+        return "" if thread in self._active(place.id) else "ended_thread"
 
     def _first_seen(self, source: Source, keys: Sequence[str], envelope: str) -> str | None:
         now = self._clock.now()
@@ -97,11 +111,16 @@ class MemoryStore(DeliveryTables):
             command,
             inbound.is_forward,
             item.received,
+            inbound.attached,
         )
         self._envelopes[seq] = (place.id, envelope)
         if thread is None:
             return Admitted(item.envelope_id, place.owner, place.id, "", is_desk=False)
         thread.queue.append(envelope)
+        self._thread_of_envelope[envelope.id] = thread.id
+        if (work := self._works.get(thread.id)) is not None:
+            work.supersede()
+            work.history.append(Heard(envelope.message_id, envelope.parts, True, envelope.attached))
         if inbound.message_id and not thread.is_desk:
             self._thread_of[place.id, inbound.message_id] = thread.id
         return Admitted(item.envelope_id, place.owner, place.id, thread.id, thread.is_desk)
@@ -111,7 +130,7 @@ class MemoryStore(DeliveryTables):
         address = Address(source, chat, item.inbound.topic)
         found = self._at(address)
         if found is None:
-            found = ConversationRow(new_id(), address, item.owner, item.agent, item.inbound.is_direct)
+            found = ConversationRow(new_id(), address, item.owner, item.agent, item.inbound.is_direct, item.is_followed)
             self._conversations[found.id] = found
         return found
 
@@ -121,29 +140,47 @@ class MemoryStore(DeliveryTables):
         agent, fallback = item.agents_for(place.chosen)
         if item.command:
             return self._start(place, item, seq, agent, is_desk=True), item.command
+        named = item.inbound.thread
+        if isinstance(named, Join):
+            return self._joined(named.thread), ""
+        if isinstance(named, Start):
+            return self._start(place, item, seq, item.agent, is_front=False), ""
         facts = [self._fact(thread) for thread in self._active(place.id)]
         replied = self._thread_of.get((place.id, item.inbound.reply_to), "") if item.inbound.reply_to else ""
         match pick_thread(person.id, replied, facts, agents=(agent, fallback), is_called=item.is_called):
             case Join(id):
-                thread = self._threads[id]
-                if thread.state not in ("queued", "running") and not thread.waits_for_task:
-                    thread.state = "queued"
-                return thread, ""
+                return self._joined(id), ""
             case AskWhich():
                 return self._start(place, item, seq, agent, is_desk=True), "which"
             case _:
                 self._leave_foreground(place.id, agent)
                 return self._start(place, item, seq, agent), ""
 
+    def _joined(self, id: str) -> ThreadRow:
+        thread = self._threads[id]
+        if thread.state not in ("queued", "running") and not thread.waits_for_task:
+            thread.state = "queued"
+        return thread
+
     def _fact(self, thread: ThreadRow) -> ThreadFact:
         is_foreground = thread is self._foreground(thread.conversation, thread.agent)
         return ThreadFact(thread.id, thread.state, is_foreground, thread.asks, thread.agent)
 
     def _start(
-        self, place: ConversationRow, item: Candidate, seq: int, agent: str, *, is_desk: bool = False
+        self,
+        place: ConversationRow,
+        item: Candidate,
+        seq: int,
+        agent: str,
+        *,
+        is_desk: bool = False,
+        is_front: bool = True,
     ) -> ThreadRow:
-        thread = ThreadRow(f"{item.envelope_id}-{seq}", place.id, agent, seq, is_desk, is_foreground=not is_desk)
+        is_front = is_front and not is_desk
+        thread = ThreadRow(f"{item.envelope_id}-{seq}", place.id, agent, seq, is_desk, is_foreground=is_front)
         self._threads[thread.id] = thread
+        if place.is_followed and not is_desk:
+            self._submitted(thread, place, item.received)
         return thread
 
     # ------------------------------------------------------------------ turns
@@ -177,6 +214,7 @@ class MemoryStore(DeliveryTables):
             is_desk=lane.is_desk,
         )
         self._turns[id], lane.turn = TurnRow(turn, place.generation), id
+        self._began(turn)
         return turn
 
     def _begin_again(self, lane: ThreadRow) -> Turn:
@@ -224,8 +262,14 @@ class MemoryStore(DeliveryTables):
             held.state = end.state
             moved = self._end(self._threads[turn.thread], held.turn, end)
             more = self._threads[turn.thread].state == "queued"
-            return replace(self._present(held), more=more, moved=moved)
-        return self._present(held)
+            present = replace(self._present(held), more=more, moved=moved)
+        else:
+            present = self._present(held)
+        if observation.step is not None:
+            self._stepped(present, observation.step, now)
+        for report in observation.reports:
+            self._enqueue(report.conversation, turn.id, report.piece, now)
+        return present
 
     async def note(self, observation: Observation, now: Instant) -> None:
         del now
@@ -234,7 +278,8 @@ class MemoryStore(DeliveryTables):
 
     def _end(self, lane: ThreadRow, turn: Turn, end: TurnEnd) -> str:
         new_thread = ""
-        if end.waits_for_input and lane.queue:
+        is_followed = lane.id in self._works
+        if end.waits_for_input and lane.queue and not is_followed:
             first = lane.queue[0]
             split = ThreadRow(f"{first.id}-{first.seq}", lane.conversation, lane.agent, first.seq, is_foreground=True)
             split.queue, lane.queue = lane.queue, []
@@ -243,6 +288,8 @@ class MemoryStore(DeliveryTables):
             moved = {(lane.conversation, envelope.message_id): split.id for envelope in split.queue}
             self._thread_of |= {key: thread for key, thread in moved.items() if key[1]}
         lane.state = state_after(end, has_queued=bool(lane.queue))
+        if is_followed and end.waits_for_input and lane.queue:
+            lane.state = "queued"
         lane.waits_for_task = end.state is TurnState.WAITING
         if lane.waits_for_task:
             if lane is self._foreground(lane.conversation, lane.agent):
@@ -332,6 +379,18 @@ class MemoryStore(DeliveryTables):
         if lane.state == "queued" and not lane.queue:
             lane.state = "cancelled"
         return len(dropped) + resumed
+
+    async def cancel_thread(self, thread: str, now: Instant) -> Cancellation:
+        lane, latest = self._threads.get(thread), 1 << 62
+        if lane is None or lane not in self._active(lane.conversation):
+            return Cancellation((), 0)
+        turn = self._at_work(lane, latest, None)
+        closed = self._asked([lane] if lane.asks else [])
+        dropped = self._cancel(lane, latest, None)
+        work = self._works.get(thread)
+        if work is not None and not turn and not work.state.is_terminal:
+            work.become(TaskState.CANCELED, None, now)
+        return Cancellation((turn,) if turn else (), dropped, closed)
 
     async def mark_cancel(self, turn: str) -> bool:
         held = self._turns.get(turn)

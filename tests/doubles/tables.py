@@ -3,9 +3,11 @@
 from dataclasses import dataclass, field, replace
 from itertools import count
 
+from core.agent import Artifact, TaskState
 from core.clock import Clock, Instant, SystemClock
 from core.delivery import Delivery, DeliveryState
 from core.envelope import Envelope
+from core.followed import Heard, Said, Target
 from core.identity import Address, Person, Source
 from core.ids import new_id
 from core.push import PushTarget
@@ -24,6 +26,7 @@ class ConversationRow:
     owner: str
     agent: str
     is_direct: bool
+    is_followed: bool = False
     session: str = field(default_factory=new_id)
     generation: int = 1
     chosen: str = ""
@@ -67,6 +70,31 @@ class DeliveryRow:
     shown: tuple[str, ...] = ()
 
 
+@dataclass
+class WorkRow:
+    id: str
+    n: int
+    owner: str
+    agent: str
+    topic: str
+    time: Instant
+    state: TaskState = TaskState.SUBMITTED
+    said: Said | None = None
+    position: tuple[int, int] = (0, 0)
+    artifacts: dict[str, tuple[int, int, Artifact]] = field(default_factory=dict)  # with the turn and place
+    history: list[Heard] = field(default_factory=list)
+
+    def supersede(self) -> None:
+        if self.said is not None:
+            self.history.append(Heard(self.said.id, self.said.parts, is_theirs=False))
+            self.said = None
+
+    def become(self, state: TaskState, said: Said | None, time: Instant) -> None:
+        self.supersede()
+        if not self.state.is_terminal:
+            self.state, self.said, self.time = state, said, max(self.time, time)
+
+
 class Tables:
     def __init__(self, *, policy: Policy | None = None, clock: Clock | None = None) -> None:
         self._policy, self._clock = policy or Policy(), clock or SystemClock()
@@ -84,6 +112,9 @@ class Tables:
         self._push_targets: dict[str, PushTarget] = {}
         self._state: dict[tuple[str, str], tuple[str, int]] = {}
         self._leases: dict[str, tuple[str, int, Instant]] = {}
+        self._works: dict[str, WorkRow] = {}  # by thread
+        self._targets: dict[tuple[str, str], Target] = {}
+        self._thread_of_envelope: dict[str, str] = {}
         self._seqs, self._lane_seqs = count(1), count(1)
         self.set_aside: list[tuple[str, str]] = []  # external id and outcome of what became no envelope
 

@@ -5,11 +5,13 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count
+from typing import cast
 
 from core.access import Access
 from core.clock import SystemClock
 from core.desk import Desk
 from core.envelope import Inbound
+from core.followed import FollowingPlugin
 from core.helm import Delegate
 from core.identity import Source
 from core.intake import Account, SourceIntake
@@ -73,8 +75,11 @@ class World:
         routes: Routes | None = None,
         others: Sequence[FakeAgent] = (),
     ) -> None:
+        """`others` are agents that a message may name besides the account's own."""
         self.store, self.agent, self.plugin, self.events = store, agent, plugin, Events()
         clock, plugins = SystemClock(), {"desk": plugin}
+        is_followed = plugin.capabilities.follows
+        self._followers = {"desk": cast(FollowingPlugin, plugin).follower} if is_followed else {}
         self.outbox = Outbox(
             store,
             {"desk": Channel(plugin, lambda: limits or Limits(), lambda: on_unknown)},
@@ -100,6 +105,7 @@ class World:
             patience,
             lambda _account: self.routes.fallbacks,
             self.pushes,
+            self._followers,
         )
         self.desk = Desk(
             store,
@@ -118,8 +124,15 @@ class World:
         self.tracker.adopt = self.lanes.adopt
         self.routes = routes or Routes(agent.name)
         source, allowed = Source("fake", "desk"), access or Access("open", "all")
+        exposed = frozenset(one.name for one in others) if is_followed else frozenset()
+        account = Account(source, self.routes, allowed, collect=collect, exposed=exposed)
         self.intake = SourceIntake(
-            lambda: Account(source, self.routes, allowed, collect=collect), store, self.lanes, clock, self.events
+            lambda: replace(account, routes=self.routes),
+            store,
+            self.lanes,
+            clock,
+            self.events,
+            is_followed=is_followed,
         )
         self._numbers = count(1)
 
@@ -142,6 +155,8 @@ class World:
 
     async def recover(self) -> None:
         """What the gateway does after a start."""
+        for follower in self._followers.values():
+            await follower.load()
         await self.outbox.recover()
         await self.pushes.load()
         for turn in await self.store.unfinished():

@@ -17,9 +17,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from core.agent import TaskState
+from core.agent import Artifact, TaskState
 from core.delivery import Delivery, DeliveryState
 from core.envelope import Candidate, Moved
+from core.followed import Made, Said, Step
+from core.parts import Attached, Text
+from core.router import Join, Start
 from core.store import Admitted, NotBefore, Observation, Settlement, SubmissionState, Turn, TurnEnd, TurnState
 from gateway.store.sqlite import SqliteStore
 from tests.doubles.store import MemoryStore
@@ -121,6 +124,29 @@ class TwoStores(RuleBasedStateMachine):
     def choose(self, known: int, agent: str) -> None:
         one, other = self.admitted[known % len(self.admitted)]
         self.both("choose", (one.conversation, other.conversation), (agent, agent))
+
+    @rule(chat=st.sampled_from(["f1", "f2"]))
+    def start_work(self, chat: str) -> None:
+        """On a channel that follows it."""
+        self._name_thread(chat, Start())
+
+    @precondition(lambda self: self.admitted)
+    @rule(known=PICK, chat=st.sampled_from(["f1", "f2"]))
+    def join_work(self, known: int, chat: str) -> None:
+        self._name_thread(chat, Join(self.admitted[known % len(self.admitted)][0].thread))
+
+    def _name_thread(self, chat: str, thread: Join | Start) -> None:
+        self.number += 1
+        candidate = message(f"message {self.number}", chat=chat, keys=(f"u:{self.number}",), message_id="same")
+        inbound = replace(candidate.inbound, thread=thread, attached=Attached({"n": self.number}))
+        self.admit(replace(candidate, inbound=inbound, is_followed=True))
+
+    @precondition(lambda self: self.admitted)
+    @rule(known=PICK)
+    def cancel_work(self, known: int) -> None:
+        thread = self.admitted[known % len(self.admitted)][0].thread
+        one, other = self.both("cancel_thread", (thread, thread), self.now)
+        assert one == other
 
     @rule(number=PICK)
     def repeat(self, number: int) -> None:
@@ -261,6 +287,8 @@ class TwoStores(RuleBasedStateMachine):
         for admitted in self.admitted[-4:]:
             view, same = self.both("view", (admitted[0].conversation, admitted[1].conversation))
             assert view == same
+            work, equal = self.both("followed", (admitted[0].thread, admitted[1].thread))
+            assert work == equal
 
 
 def observation(turn: Turn, how: str, pieces: tuple[Any, ...]) -> Observation:
@@ -285,7 +313,18 @@ def observation(turn: Turn, how: str, pieces: tuple[Any, ...]) -> Observation:
         context_id=f"context of {turn.thread}" if known else None,
         pieces=pieces,
         end=ends.get(how),
+        step=step(turn, how) if turn.address.chat.startswith("f") else None,
     )
+
+
+def step(turn: Turn, how: str) -> Step:
+    """Of followed work: an artifact, or what the end comes to."""
+    states = {"completed": TaskState.COMPLETED, "asks": TaskState.INPUT_REQUIRED}
+    made = Made(turn.revision % 3, Artifact(f"a{turn.revision % 3}", (Text(f"{turn.id} {turn.revision}"),)))
+    if how in ("", "waiting"):
+        said = Said(f"s{turn.revision}", (Text("so"),))
+        return Step(TaskState.WORKING, said, is_news=turn.revision % 2 == 0, artifacts=(made,))
+    return Step(states.get(how, TaskState.FAILED), Said("end", (Text(how),)), gone=("a1",))
 
 
 def seen(turn: Turn | None) -> object:

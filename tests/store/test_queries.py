@@ -24,6 +24,7 @@ WHOLE_TABLES = {
     "void_leases",
     "drop_orphans",
     "push_targets",
+    "targets",  # once after a start
 }
 
 SMALL = r"INDEX|CONSTANT|SCAN (r|recent|json_each|\()"  # a (partial) index, values, the newest messages

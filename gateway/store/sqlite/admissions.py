@@ -10,18 +10,27 @@ from dataclasses import dataclass
 import orjson
 
 from core.clock import Instant
-from core.envelope import Candidate, ContextScope, Envelope, Moved, Unreadable
+from core.envelope import Candidate, ContextScope, Envelope, Inbound, Moved, Unreadable
 from core.identity import Person, Source
 from core.ids import new_id
 from core.parts import Part, Text, part_to_json
 from core.plugin import Cursor
-from core.router import AskWhich, Join, ThreadFact, pick_thread
+from core.router import AskWhich, Join, Start, ThreadFact, pick_thread
 from core.store import Admission, Admitted, AlreadySeen, NotAdmitted
 from gateway.store.rules import Policy
+from gateway.store.sqlite import followed
 from gateway.store.sqlite.memory import Place, Queue
 from gateway.store.sqlite.names import name, number
-from gateway.store.sqlite.places import active_threads, aliases, leave_foreground, move_chat, place_at
+from gateway.store.sqlite.places import (
+    active_threads,
+    aliases,
+    leave_foreground,
+    move_chat,
+    open_place,
+    place_at,
+)
 from gateway.store.sqlite.queries import load
+from gateway.store.sqlite.texts import encoded
 from gateway.store.sqlite.writer import Tx
 
 SQL = load("admissions.sql")
@@ -117,6 +126,9 @@ def keep_raw(tx: Tx, source: Source, external_id: str, raw: bytes, outcome: str,
 
 def _admit_message(tx: Tx, source: Source, item: Candidate, policy: Policy, now: Instant) -> Admission:
     inbound = item.inbound
+    if isinstance(inbound.thread, Join) and (refusal := _no_joining(tx, source, inbound, inbound.thread.thread)):
+        outside = _Refusal(inbound.keys, inbound.external_id, inbound.raw, refusal)
+        return _set_aside(tx, source, outside, policy, now)
     seen = _first_seen(tx, source.key, inbound.keys, item.envelope_id, policy, now)
     if seen is not None:
         return AlreadySeen(seen)
@@ -153,6 +165,7 @@ def _admit_message(tx: Tx, source: Source, item: Candidate, policy: Policy, now:
             int(inbound.is_forward),
             item.received,
             raw,
+            encoded(inbound.attached.to_json()) if inbound.attached is not None else "",
         ),
     )
     if thread:
@@ -171,7 +184,7 @@ def next_seq(tx: Tx) -> int:
 def encode_parts(parts: Sequence[Part]) -> str:
     if len(parts) == 1 and type(parts[0]) is Text:
         return orjson.dumps([{"text": parts[0].text}]).decode()
-    return orjson.dumps([part_to_json(part) for part in parts]).decode()
+    return encoded([part_to_json(part) for part in parts])
 
 
 def _envelope(item: Candidate, seq: int, person: Person, command: str) -> Envelope:
@@ -186,6 +199,7 @@ def _envelope(item: Candidate, seq: int, person: Person, command: str) -> Envelo
         command=command,
         is_forward=inbound.is_forward,
         received=item.received,
+        attached=inbound.attached,
     )
 
 
@@ -208,27 +222,17 @@ def _place(tx: Tx, source: Source, item: Candidate, now: Instant) -> Place:
 
 
 def _new_place(tx: Tx, source: Source, chat: str, item: Candidate, now: Instant) -> Place:
-    place = Place(
-        id=new_id(),
-        source=source,
-        chat=chat,
-        topic=item.inbound.topic,
+    return open_place(
+        tx,
+        source,
+        chat,
+        item.inbound.topic,
         owner=item.owner,
-        session=new_id(),
         agent=item.agent,
-        generation=1,
+        now=now,
         is_direct=item.inbound.is_direct,
-        waits_for_user=False,
-        newest_seq=0,
-        active={},
+        is_followed=item.is_followed,
     )
-    tx.execute(
-        SQL["insert_conversation"],
-        (place.id, source.kind, source.key, chat, place.topic, place.owner, place.session, int(place.is_direct)),
-    )
-    tx.execute(SQL["insert_session"], (place.session, place.owner, place.id, place.agent, now))
-    tx.memory.contexts.keep((place.session, place.agent, place.generation), None)
-    return tx.memory.places.keep(place)
 
 
 def _person(tx: Tx, source: Source, item: Candidate) -> Person:
@@ -262,6 +266,9 @@ def _thread(
         return "", item.command
     if item.command:
         return _start(tx, place, item, seq, agent, is_desk=True), item.command
+    named = item.inbound.thread
+    if named is not None:
+        return _named(tx, place, named, item, seq), ""
     replied = _replied(tx, place.id, item.inbound.reply_to) if item.inbound.reply_to else ""
     active = tuple(active_threads(tx, place).values())
     match pick_thread(person.id, replied, active, agents=agents, is_called=item.is_called):
@@ -273,6 +280,26 @@ def _thread(
         case _:
             leave_foreground(tx, place, agent)
             return _start(tx, place, item, seq, agent, is_desk=False), ""
+
+
+def _named(tx: Tx, place: Place, named: Join | Start, item: Candidate, seq: int) -> str:
+    """The thread that the message names itself; whether it may join it has been found out before."""
+    if isinstance(named, Start):
+        return _start(tx, place, item, seq, item.agent, is_desk=False, is_front=False)
+    join_thread(tx, place, named.thread)
+    if place.is_followed:
+        followed.answered(tx, named.thread, seq)
+    return named.thread
+
+
+def _no_joining(tx: Tx, source: Source, inbound: Inbound, thread: str) -> str:
+    """Why it cannot join the thread it names; threads of other conversations are not known in this one."""
+    where = place_at(tx, source.key, inbound.chat, inbound.topic)
+    if where is None:
+        return "unknown_thread"
+    if thread in active_threads(tx, where):
+        return ""
+    return "ended_thread" if followed.names_thread(tx, where, thread) else "unknown_thread"
 
 
 def _replied(tx: Tx, conversation: str, message_id: str) -> str:
@@ -291,11 +318,14 @@ def join_thread(tx: Tx, place: Place, thread: str) -> None:
         place.active = None
 
 
-def _start(tx: Tx, place: Place, item: Candidate, seq: int, agent: str, *, is_desk: bool) -> str:
+def _start(tx: Tx, place: Place, item: Candidate, seq: int, agent: str, *, is_desk: bool, is_front: bool = True) -> str:
     """A new thread, the foreground of its agent unless it is the desk's."""
+    is_front = is_front and not is_desk
     thread = name(item.envelope_id, seq)
-    row = (seq, thread, place.session, place.id, place.owner, agent, int(is_desk), int(not is_desk))
+    row = (seq, thread, place.session, place.id, place.owner, agent, int(is_desk), int(is_front))
     tx.late(_INSERT_THREAD, row)
     if not is_desk:
-        active_threads(tx, place)[thread] = ThreadFact(thread, "queued", is_foreground=True, agent=agent)
+        active_threads(tx, place)[thread] = ThreadFact(thread, "queued", is_foreground=is_front, agent=agent)
+        if place.is_followed:
+            followed.submitted(tx, place, thread, agent, item.received)
     return thread

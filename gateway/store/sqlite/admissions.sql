@@ -37,13 +37,6 @@ INSERT INTO identity (source, vendor_user, person) VALUES (?, ?, ?);
 -- name: update_language
 UPDATE person SET language = ? WHERE id = ?;
 
--- name: insert_conversation
-INSERT INTO conversation (id, source_kind, source, vendor_chat, topic, owner, session, is_direct)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?);
-
--- name: insert_session
-INSERT INTO session (id, owner, conversation, kind, agent, created) VALUES (?, ?, ?, 'front_desk', ?, ?);
-
 -- name: update_agent
 UPDATE session SET agent = ? WHERE id = ?;
 
@@ -69,8 +62,8 @@ WHERE n = ? AND state NOT IN ('queued', 'running') AND NOT (state = 'waiting' AN
 
 -- name: insert_envelope
 INSERT INTO envelope (seq, id, session, conversation, owner, thread, state, person, context_scope, command, parts,
-    external_id, message_id, reply_to, is_forward, received, raw)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+    external_id, message_id, reply_to, is_forward, received, raw, attached)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: queue_waiting_for_user
 -- The person wrote again, so the channel lets the bot speak: their age counts from now.

@@ -19,6 +19,7 @@ from gateway.store.sqlite.memory import Place
 from gateway.store.sqlite.names import delivery_name, number, turn_of
 from gateway.store.sqlite.places import move_chat, place
 from gateway.store.sqlite.queries import load
+from gateway.store.sqlite.texts import decoded, encoded
 from gateway.store.sqlite.writer import Tx
 
 SQL = load("deliveries.sql")
@@ -56,7 +57,7 @@ def _insert(
     parts, not_after = len(piece.payloads), now + policy.max_age
     fixed = (parts, revision, digest, op._value_)
     for part, payload in enumerate(piece.payloads):
-        body = orjson.dumps(payload).decode()
+        body = encoded(payload)
         row = (where.id, where.owner, turn, piece.key, part, *fixed, body, now, now, not_after)
         if tx.execute(_INSERT_DELIVERY, row).rowcount != 1:
             return False
@@ -102,7 +103,7 @@ def _delivery(tx: Tx, where: Place, row: Sequence[Any], *, attempt: int) -> Deli
         conversation=where.id,
         address=where.address,
         turn=name,
-        payload=orjson.loads(payload),
+        payload=decoded(payload),
         attempt=attempt,
         queued=queued,
         not_after=not_after,

@@ -6,15 +6,18 @@ from typing import Any
 
 import orjson
 
+from core.clock import Instant
 from core.parts import part_from_json, text_of
 from core.store import Cancellation, DeskView, OpenTask, Ready, Work
 from gateway.store.rules import TEXT_SHOWN
+from gateway.store.sqlite import followed
 from gateway.store.sqlite.names import number
 from gateway.store.sqlite.places import leave_foreground, place
 from gateway.store.sqlite.queries import load
 from gateway.store.sqlite.writer import Tx
 
 SQL = load("desk.sql")
+_LATEST = (1 << 62) - 1  # a seq behind all there are
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +109,24 @@ def _cancel(tx: Tx, cover: _Cover) -> int:
 def close_question(tx: Tx, thread: int, agent: str, task_id: str) -> None:
     tx.execute(SQL["detach_task"], (agent, task_id))
     tx.execute(SQL["close_question"], (thread,))
+
+
+def cancel_thread(tx: Tx, thread: str, now: Instant) -> Cancellation:
+    """All of one thread, whoever wrote it."""
+    tx.flush()
+    named = tx.execute(SQL["thread_by_name"], (number(thread), thread)).fetchone()
+    where = place(tx, named[0]) if named else None
+    rows = tx.execute(SQL["active_threads"], (where.id,)).fetchall() if where is not None else ()
+    found = [_cover(tx, row, _LATEST, None) for row in rows if row[1] == thread]
+    if where is None or not found:
+        return Cancellation((), 0)
+    (cover,) = found
+    dropped = _cancel(tx, cover)
+    closed = _open_tasks(tx, [(cover.agent, cover.task_id)]) if cover.is_asking else ()
+    where.active = None
+    if where.is_followed and not cover.turn:
+        followed.cancelled(tx, thread, now)
+    return Cancellation((cover.turn_name,) if cover.turn else (), dropped, closed)
 
 
 def mark_cancel(tx: Tx, turn: str) -> bool:

@@ -21,6 +21,9 @@ SELECT count(*) FROM turn_envelope WHERE turn = ?;
 -- name: want_cancel
 UPDATE turn SET cancel_wanted = 1 WHERE n = ?;
 
+-- name: thread_by_name
+SELECT conversation FROM thread WHERE n = ? AND id = ? AND is_active = 1;
+
 -- name: mark_cancel
 UPDATE turn SET cancel_wanted = 1 WHERE n = ? AND id = ? AND state IN ('running', 'waiting');
 

@@ -13,6 +13,7 @@ from core.clock import Clock, Instant, SystemClock
 from core.delivery import Delivery, RenderedPiece
 from core.envelope import Candidate, Moved, Unreadable
 from core.errors import ConfigurationError, StoreUnavailable
+from core.followed import Followed, FollowedPage, Target, Wanted
 from core.identity import Address, Source
 from core.persistence import patiently
 from core.plugin import Cursor, Entry
@@ -24,6 +25,7 @@ from gateway.store.sqlite import (
     admissions,
     deliveries,
     desk,
+    followed,
     interrupted,
     observations,
     pushes,
@@ -176,7 +178,8 @@ class SqliteStore:
 
     async def close_question(self, task: str) -> OpenTask | None:
         """Close what a task (its record's id) asks; None when it asks nothing."""
-        return await self._run(lambda tx: interrupted.close(tx, task))
+        now = self._clock.now()
+        return await self._run(lambda tx: interrupted.close(tx, task, now))
 
     async def want_cancel(
         self,
@@ -194,6 +197,40 @@ class SqliteStore:
 
     async def renew(self, conversation: str, now: Instant) -> tuple[OpenTask, ...]:  # noqa: ARG002
         return await self._run(lambda tx: desk.renew(tx, conversation))
+
+    async def cancel_thread(self, thread: str, now: Instant) -> Cancellation:
+        return await self._run(lambda tx: desk.cancel_thread(tx, thread, now))
+
+    # ------------------------------------------------------------------ followed work
+
+    async def followed(self, thread: str) -> Followed | None:
+        return await self._run(lambda tx: followed.read(tx, thread))
+
+    async def thread_of(self, envelope: str) -> str:
+        return await self._run(lambda tx: followed.thread_of(tx, envelope))
+
+    async def followed_page(self, wanted: Wanted) -> FollowedPage:
+        found, total = await followed.page(self.rows, wanted)
+        works = await self._run(lambda tx: [followed.read(tx, thread) for _, thread, _ in found[: wanted.size]])
+        last = found[wanted.size - 1] if len(found) > wanted.size else None
+        return FollowedPage(
+            works=tuple([work for work in works if work is not None]),
+            next=(last[2], last[0]) if last else None,
+            total=total,
+        )
+
+    async def put_target(self, target: Target, source: Source) -> Target:
+        now = self._clock.now()
+        return await self._run(lambda tx: followed.put_target(tx, target, source, now))
+
+    async def drop_target(self, thread: str, id: str) -> None:
+        await self._run(lambda tx: followed.drop_target(tx, thread, id))
+
+    async def targets(self, source: Source) -> Sequence[Target]:
+        return await self._run(lambda tx: followed.targets(tx, source))
+
+    async def targets_of(self, thread: str) -> Sequence[Target]:
+        return await self._run(lambda tx: followed.targets_of(tx, thread))
 
     # ------------------------------------------------------------------ deliveries
 

@@ -10,6 +10,7 @@ from core.parts import part_from_json, text_of
 from core.plugin import Entry
 from gateway.store.sqlite.queries import load
 from gateway.store.sqlite.reader import Row
+from gateway.store.sqlite.texts import decoded
 
 SQL = load("records.sql")
 
@@ -40,7 +41,7 @@ def _delivery(row: Row) -> Entry:
         at=row["at"],
         is_theirs=False,
         text="",
-        payload=orjson.loads(row["payload"]),
+        payload=decoded(row["payload"]),
         turn=row["turn"],
         replaces=tuple(orjson.loads(row["replaces"])),
     )

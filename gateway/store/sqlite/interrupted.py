@@ -6,6 +6,7 @@ from core.identity import Source
 from core.ids import new_id
 from core.parts import Text
 from core.store import OpenTask, Ready, Turn
+from gateway.store.sqlite import followed
 from gateway.store.sqlite.admissions import INSERT_ENVELOPE, encode_parts, join_thread, keep_raw, next_seq
 from gateway.store.sqlite.desk import close_question
 from gateway.store.sqlite.names import number
@@ -32,12 +33,14 @@ def reply(tx: Tx, task: str, text: str, now: Instant) -> Ready | None:
     raw = keep_raw(tx, OPERATOR, f"operator:{envelope}", text.encode(), "admitted", "", now)
     said = encode_parts((Text(text),))
     row = (seq, envelope, where.session, where.id, where.owner, thread, "queued", person, ContextScope.FULL.value)
-    tx.execute(INSERT_ENVELOPE, (*row, "", said, f"operator:{envelope}", "", "", False, now, raw))
+    tx.execute(INSERT_ENVELOPE, (*row, "", said, f"operator:{envelope}", "", "", 0, now, raw, ""))
     join_thread(tx, where, id)
+    if where.is_followed:
+        followed.answered(tx, id, seq)
     return Ready(where.owner, id, 1, account=where.source.key)
 
 
-def close(tx: Tx, task: str) -> OpenTask | None:
+def close(tx: Tx, task: str, now: Instant) -> OpenTask | None:
     """Nobody is to answer what a task asks; None when it asks nothing."""
     tx.flush()
     row = tx.execute(SQL["asking"], (number(task),)).fetchone()
@@ -50,6 +53,8 @@ def close(tx: Tx, task: str) -> OpenTask | None:
     where = place(tx, conversation)
     if where is not None:
         where.active = None
+        if where.is_followed:
+            followed.cancelled(tx, name, now)
     return OpenTask(*open_task)
 
 

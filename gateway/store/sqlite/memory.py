@@ -35,6 +35,7 @@ class Place:
     waits_for_user: bool  # it has deliveries that wait until the person writes again
     newest_seq: int  # of its envelopes
     chosen: str = ""  # the agent that its people chose; "" leaves it to the account's routes
+    is_followed: bool = False  # its channel follows the work itself
     active: dict[str, ThreadFact] | None = None  # its active threads, oldest first; None: to be read
     address: Address = field(init=False)
 

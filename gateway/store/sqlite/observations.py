@@ -10,6 +10,7 @@ from dataclasses import replace
 from core.clock import Instant
 from core.store import InboxRecord, Observation, RemoteTask, Turn, TurnEnd, TurnState
 from gateway.store.rules import Policy, is_troubled, state_after
+from gateway.store.sqlite import followed
 from gateway.store.sqlite.deliveries import enqueue
 from gateway.store.sqlite.memory import Live, Place
 from gateway.store.sqlite.names import name, number
@@ -41,7 +42,14 @@ def observe(tx: Tx, observation: Observation, policy: Policy, now: Instant) -> T
         _store_context(tx, live, turn.agent, observation.context_id)
     for piece in observation.pieces:
         enqueue(tx, where, turn.id, piece, policy, now)
-    return _end(tx, where, present, end) if end is not None else present
+    if end is not None:
+        present = _end(tx, where, present, end)
+    if observation.step is not None and where.is_followed:
+        followed.stepped(tx, present, observation.step, now)
+    for report in observation.reports:
+        if (there := place(tx, report.conversation)) is not None:
+            enqueue(tx, there, turn.id, report.piece, policy, now)
+    return present
 
 
 def note(tx: Tx, observation: Observation, now: Instant) -> None:
@@ -179,8 +187,11 @@ def _end_stored(tx: Tx, where: Place, turn: Turn, end: TurnEnd) -> Turn:
         _leave_foreground(tx, where, turn.thread)
         wait(tx, turn, "task", asks="")
     elif end.waits_for_input:
-        turn = replace(turn, moved=_move_queued(tx, n))
+        turn = turn if where.is_followed else replace(turn, moved=_move_queued(tx, n))
         wait(tx, turn, "input", asks=turn.envelopes[-1].person.id if turn.envelopes else "")
+        if where.is_followed and tx.execute(SQL["has_queued"], (n,)).fetchone()[0]:
+            tx.execute(SQL["queue_answer"], (n,))
+            turn = replace(turn, more=True)
     else:
         tx.execute(SQL["leave_wait"], (n,))
         has_queued = bool(tx.execute(SQL["has_queued"], (n,)).fetchone()[0])

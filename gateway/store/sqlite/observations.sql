@@ -73,3 +73,7 @@ SELECT :new, :id, session, conversation, owner, agent, 'queued', 1 FROM thread W
 -- name: move_queued
 UPDATE envelope SET thread = :new
 WHERE thread = :old AND state = 'queued' AND seq > (SELECT taken FROM thread WHERE n = :old);
+
+-- name: queue_answer
+-- What it asked is answered by what is queued for it already.
+UPDATE thread SET state = 'queued', wake_kind = '', wake_key = '' WHERE n = ?;

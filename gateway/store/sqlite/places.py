@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
+from core.clock import Instant
 from core.identity import Source
+from core.ids import new_id
 from core.router import ThreadFact
 from gateway.store.sqlite.memory import Place
 from gateway.store.sqlite.queries import load
@@ -30,7 +32,8 @@ def place(tx: Tx, conversation: str) -> Place | None:
 
 
 def _from_row(tx: Tx, row: Sequence[Any]) -> Place:
-    (id, kind, account, chat, topic, owner, session, agent, generation, is_direct, merged_into, chosen) = row
+    (id, kind, account, chat, topic, owner, session, agent, generation, is_direct, merged_into) = row[:11]
+    chosen, is_followed = row[11:]
     if merged_into and (taken_over := place(tx, merged_into)) is not None:
         return taken_over
     return tx.memory.places.keep(
@@ -47,8 +50,46 @@ def _from_row(tx: Tx, row: Sequence[Any]) -> Place:
             waits_for_user=bool(tx.execute(SQL["waits_for_user"], (id,)).fetchone()[0]),
             newest_seq=tx.execute(SQL["newest_here"], (id,)).fetchone()[0],
             chosen=chosen,
+            is_followed=bool(is_followed),
         )
     )
+
+
+def open_place(
+    tx: Tx,
+    source: Source,
+    chat: str,
+    topic: str,
+    *,
+    owner: str,
+    agent: str,
+    now: Instant,
+    is_direct: bool = True,
+    is_followed: bool = False,
+) -> Place:
+    """A new conversation with its front-desk session."""
+    place = Place(
+        id=new_id(),
+        source=source,
+        chat=chat,
+        topic=topic,
+        owner=owner,
+        session=new_id(),
+        agent=agent,
+        generation=1,
+        is_direct=is_direct,
+        waits_for_user=False,
+        newest_seq=0,
+        is_followed=is_followed,
+        active={},
+    )
+    tx.execute(
+        SQL["insert_conversation"],
+        (place.id, source.kind, source.key, chat, topic, owner, place.session, int(is_direct), int(is_followed)),
+    )
+    tx.execute(SQL["insert_session"], (place.session, owner, place.id, agent, now))
+    tx.memory.contexts.keep((place.session, agent, place.generation), None)
+    return tx.memory.places.keep(place)
 
 
 def aliases(tx: Tx, source: str) -> dict[str, str]:

@@ -3,14 +3,14 @@
 -- name: place_at
 -- A conversation with its front-desk session, by where it is.
 SELECT c.id, c.source_kind, c.source, c.vendor_chat, c.topic, c.owner, c.session, s.agent, s.generation, c.is_direct,
-       c.merged_into, s.chosen
+       c.merged_into, s.chosen, c.is_followed
 FROM conversation c JOIN session s ON s.id = c.session
 WHERE c.source = ? AND c.vendor_chat = ? AND c.topic = ?;
 
 -- name: place
 -- The same by its id.
 SELECT c.id, c.source_kind, c.source, c.vendor_chat, c.topic, c.owner, c.session, s.agent, s.generation, c.is_direct,
-       c.merged_into, s.chosen
+       c.merged_into, s.chosen, c.is_followed
 FROM conversation c JOIN session s ON s.id = c.session
 WHERE c.id = ?;
 
@@ -88,3 +88,10 @@ DELETE FROM session WHERE id = (SELECT session FROM conversation WHERE id = :old
 UPDATE conversation
 SET merged_into = :new, session = (SELECT session FROM conversation WHERE id = :new), vendor_chat = 'merged:' || id
 WHERE id = :old OR merged_into = :old;
+
+-- name: insert_conversation
+INSERT INTO conversation (id, source_kind, source, vendor_chat, topic, owner, session, is_direct, is_followed)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: insert_session
+INSERT INTO session (id, owner, conversation, kind, agent, created) VALUES (?, ?, ?, 'front_desk', ?, ?);

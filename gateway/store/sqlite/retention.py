@@ -16,6 +16,7 @@ import orjson
 
 from core.clock import Instant
 from gateway.store.rules import Policy, is_open
+from gateway.store.sqlite import followed
 from gateway.store.sqlite.queries import load
 from gateway.store.sqlite.writer import Tx
 
@@ -128,5 +129,6 @@ def _drop_turn(tx: Tx, row: Sequence[Any]) -> int:
         tx.execute(SQL[name], (turn,))
     tx.execute(SQL["drop_envelopes"], (turn,))
     tx.execute(SQL["drop_turn"], (turn,))
-    tx.execute(SQL["drop_thread"], (thread,))
+    if tx.execute(SQL["drop_thread"], (thread,)).rowcount:
+        followed.drop(tx, thread)
     return 1

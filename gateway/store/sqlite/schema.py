@@ -25,6 +25,7 @@ VERSIONS = (
     Version(2, "0002_chosen_agent.sql", "the agent that a conversation's people chose", oldest_code=1),
     Version(3, "0003_ended_local_tasks.sql", "what local agents left of ended tasks is gone", oldest_code=1),
     Version(4, "0004_tasks_pinned.sql", "the interface a task lives on; where agents push", oldest_code=1),
+    Version(5, "0005_served.sql", "work that its channel follows: tasks served to calling agents", oldest_code=1),
 )
 CODE = VERSIONS[-1].number
 

@@ -6,13 +6,11 @@ A thread is `queued` exactly when there is something to begin and no turn of it 
 from collections.abc import Sequence
 from typing import Any
 
-import orjson
-
 from core.agent import TaskState
 from core.clock import Instant
 from core.envelope import Envelope
 from core.identity import Person
-from core.parts import part_from_json
+from core.parts import Attached, part_from_json
 from core.store import (
     Disposition,
     Ready,
@@ -20,10 +18,12 @@ from core.store import (
     SubmissionState,
     Turn,
 )
+from gateway.store.sqlite import followed
 from gateway.store.sqlite.memory import Live, Place
 from gateway.store.sqlite.names import name, number
 from gateway.store.sqlite.places import place, remote_context, thread_is
 from gateway.store.sqlite.queries import load
+from gateway.store.sqlite.texts import decoded
 from gateway.store.sqlite.writer import Tx
 
 SQL = load("turns.sql")
@@ -135,22 +135,25 @@ def _store_begun(tx: Tx, where: Place, turn: Turn) -> None:
             turn.begun,
         ),
     )
+    if where.is_followed and not turn.is_desk:
+        followed.began(tx, turn)
     tx.memory.live.keep(turn.id, Live(where.id, where.session, where.generation, 0, cancel_wanted=False))
     thread_is(where, turn.thread, "running")
 
 
 def _envelope(row: Sequence[Any]) -> Envelope:
-    seq, id, parts, external_id, message_id, command, is_forward, received, person, owner, language = row
+    seq, id, parts, external_id, message_id, command, is_forward, received, person, owner, language, attached = row
     return Envelope(
         id=id,
         seq=seq,
         person=Person(person, owner, language),
-        parts=tuple([part_from_json(part) for part in orjson.loads(parts)]),
+        parts=tuple([part_from_json(part) for part in decoded(parts)]),
         external_id=external_id,
         message_id=message_id,
         command=command,
         is_forward=bool(is_forward),
         received=received,
+        attached=Attached.from_json(decoded(attached)) if attached else None,
     )
 
 

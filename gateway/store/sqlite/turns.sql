@@ -6,12 +6,14 @@ WHERE n = ? AND id = ?;
 
 -- name: queued_envelopes
 -- Everything up to `taken` has left the queue already, so a long thread is not read again from its beginning.
-SELECT e.seq, e.id, e.parts, e.external_id, e.message_id, e.command, e.is_forward, e.received, p.id, p.owner, p.language
+SELECT e.seq, e.id, e.parts, e.external_id, e.message_id, e.command, e.is_forward, e.received, p.id, p.owner, p.language,
+    e.attached
 FROM envelope e JOIN person p ON p.id = e.person
 WHERE e.thread = ? AND e.seq > ? AND e.state = 'queued' ORDER BY e.seq LIMIT ?;
 
 -- name: envelopes_of_turn
-SELECT e.seq, e.id, e.parts, e.external_id, e.message_id, e.command, e.is_forward, e.received, p.id, p.owner, p.language
+SELECT e.seq, e.id, e.parts, e.external_id, e.message_id, e.command, e.is_forward, e.received, p.id, p.owner, p.language,
+    e.attached
 FROM turn_envelope t JOIN envelope e ON e.seq = t.envelope JOIN person p ON p.id = e.person
 WHERE t.turn = ? ORDER BY e.seq;
 

@@ -1,0 +1,100 @@
+"""Who calls: told from the head alone, before a byte of the body is read (A2A 1.0, section 7.4).
+
+Secrets are looked up by a keyed digest and then compared in constant time, so that neither the number of callers nor
+how much of a guess was right shows in the time an answer takes. A wrong secret is refused even where strangers are let
+in, and whoever shows two secrets must be the same by both.
+"""
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Callable
+
+from aiohttp import web
+
+from a2a.server.port import Caller
+from a2a.server.settings import A2AServerSettings, CallerSettings
+from core.doors.ingress import Refusal
+
+ANONYMOUS = "anonymous"  # the owner of what strangers make
+REALM = "frontdesk"
+
+
+class Callers:
+    """The callers of one account, and what strangers may do."""
+
+    def __init__(self, account: str, settings: A2AServerSettings) -> None:
+        self._key_header = settings.key_header
+        self._salt = secrets.token_bytes(32)
+        self._known: dict[bytes, tuple[bytes, Caller]] = {}
+        for each in settings.callers:
+            caller = _caller(account, each)
+            for kind, secret in (("key", each.key), ("bearer", each.bearer)):
+                if secret is not None:
+                    shown = f"{kind} {secret.get_secret_value()}".encode()
+                    self._known[self._digest(shown)] = (shown, caller)
+        self._stranger = _stranger(account, settings)
+        self._challenges = _challenges(settings)
+
+    def identify(self, request: web.Request) -> Caller:
+        """Raises Refusal (401) with what to authenticate with."""
+        shown = [*_bearers(request), *(_shown("key", key) for key in request.headers.getall(self._key_header, ()))]
+        if not shown:
+            return self._required(self._stranger, "no_credentials")
+        if len(shown) > 2:
+            return self._required(None, "bad_credentials")
+        found = {self._named(each) for each in shown}
+        return self._required(found.pop() if len(found) == 1 else None, "bad_credentials")
+
+    def known(self, request: web.Request) -> Caller:
+        """The same, but a stranger is refused where strangers are not one caller like any other."""
+        caller = self.identify(request)
+        return self._required(caller if caller.name or caller.may_list else None, "no_credentials")
+
+    def _named(self, shown: bytes) -> Caller | None:
+        expected, caller = self._known.get(self._digest(shown), (b"", None))
+        return caller if hmac.compare_digest(expected, shown) else None
+
+    def _digest(self, shown: bytes) -> bytes:
+        return hashlib.blake2b(shown, key=self._salt, digest_size=32).digest()
+
+    def _required(self, caller: Caller | None, reason: str) -> Caller:
+        if caller is None:
+            raise Refusal(401, reason, headers={"WWW-Authenticate": self._challenges})
+        return caller
+
+
+Identify = Callable[[web.Request], Caller]
+
+
+def _caller(account: str, settings: CallerSettings) -> Caller:
+    """An owner of its own has a form that no configured owner can have."""
+    owner = settings.owner or f"a2a:{account}:{settings.name}"
+    return Caller(owner, settings.name, is_idempotent=settings.idempotent)
+
+
+def _stranger(account: str, settings: A2AServerSettings) -> Caller | None:
+    if settings.anonymous == "off":
+        return None
+    return Caller(f"a2a:{account}:{ANONYMOUS}", may_list=settings.anonymous == "shared")
+
+
+def _challenges(settings: A2AServerSettings) -> str:
+    """The schemes of RFC 6750 and, for keys, one without a registered name; of those that some caller can use."""
+    bearer = f'Bearer realm="{REALM}"'
+    key = f'ApiKey realm="{REALM}", header="{settings.key_header}"'
+    offered = [bearer] if any(each.bearer for each in settings.callers) else []
+    offered += [key] if any(each.key for each in settings.callers) else []
+    return ", ".join(offered or [bearer])
+
+
+def _bearers(request: web.Request) -> list[bytes]:
+    """What each Authorization header shows; another scheme than Bearer shows nothing that anybody has."""
+    values = request.headers.getall("Authorization", ())
+    said = (value.partition(" ") for value in values)
+    return [_shown(scheme.lower(), rest.strip(" ")) for scheme, _, rest in said]
+
+
+def _shown(kind: str, secret: str) -> bytes:
+    # surrogateescape gives back the very bytes that aiohttp decoded
+    return f"{kind} {secret}".encode("utf-8", "surrogateescape")

@@ -1,0 +1,141 @@
+"""What both bindings do with a call before and after the operation: who calls, with what, and what is said of it."""
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from aiohttp import web
+
+from a2a.server import negotiation
+from a2a.server.callers import Callers
+from a2a.server.card_serving import Cards
+from a2a.server.encoding import dumps
+from a2a.server.faults import Fault, Kind, bad_field
+from a2a.server.negotiation import Extensions
+from a2a.server.operation import Operation
+from a2a.server.operations import Call, Operations
+from a2a.server.port import Caller
+from a2a.server.settings import A2AServerSettings
+from a2a.server.spelling import Spelling
+from a2a.server.streams import Streams
+from core.clock import Clock
+from core.doors.ingress import BadJson, Refusal, strict_json
+from core.telemetry import Telemetry
+
+Json = dict[str, Any]
+
+JSON = "application/json"
+A2A_JSON = "application/a2a+json"
+IDEMPOTENCY_HEADER = "Idempotency-Key"
+_CHARSET = re.compile(r'\s*(?:charset="?utf-8"?)?\s*', re.IGNORECASE)
+_CALLER = web.RequestKey("a2a_caller", Caller)
+NO_HEADERS: Mapping[str, str] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What the doors of all agents of an account share."""
+
+    name: str
+    settings: A2AServerSettings
+    callers: Callers
+    cards: Cards
+    streams: Streams
+    extensions: Extensions
+    clock: Clock
+    telemetry: Telemetry
+
+
+class Door:
+    """The way in to one agent."""
+
+    def __init__(self, account: Account, operations: Operations) -> None:
+        self.account = account
+        self.operations = operations
+        self.agent = operations.agent
+
+    def authenticate(self, request: web.Request) -> None:
+        """For the ingress; raises Refusal."""
+        request[_CALLER] = self.account.callers.identify(request)
+
+    def call(self, request: web.Request, spelling: Spelling, params: Json) -> Call:
+        """Raises Fault where a required extension is missing."""
+        key = request.headers.get(IDEMPOTENCY_HEADER, "")
+        if len(key) > 256:
+            raise bad_field(IDEMPOTENCY_HEADER, "has more than 256 characters")
+        return Call(
+            caller=request[_CALLER],
+            spelling=spelling,
+            params=params,
+            extensions=self.account.extensions.activated(request),
+            idempotency_key=key,
+        )
+
+    async def result(self, operation: Operation, call: Call, request: web.Request) -> Any:
+        """Of an operation that does not stream."""
+        if operation is Operation.EXTENDED_CARD:
+            return await self._extended_card(call, request)
+        return await self.operations.answer(operation, call)
+
+    async def _extended_card(self, call: Call, request: web.Request) -> Json:
+        """Section 3.1.11; 0.3 has no other error for an agent without one."""
+        if not self.account.settings.extended_card:
+            is_old = call.spelling.version != negotiation.SUPPORTED[0]
+            kind = Kind.NO_EXTENDED_CARD if is_old else Kind.UNSUPPORTED
+            raise Fault(kind, "the agent has no extended card")
+        self.account.callers.known(request)
+        return await self.account.cards.extended(self.agent, request)
+
+    @contextmanager
+    def telling(self, request: web.Request, binding: str) -> Iterator[Json]:
+        """One event for the call, whatever becomes of it; who handles the call adds what is known by then."""
+        clock, began = self.account.clock, self.account.clock.monotonic()
+        caller = request[_CALLER]
+        fields: Json = {"operation": "", "version": "", "outcome": "cut"}
+        try:
+            yield fields
+        except Refusal as refusal:
+            fields["outcome"] = refusal.reason
+            raise
+        finally:
+            self.account.telemetry.event(
+                "a2a.served",
+                account=self.account.name,
+                agent=self.agent,
+                caller=caller.name,
+                binding=binding,
+                duration=clock.monotonic() - began,
+                **fields,
+            )
+
+
+def parsed(body: bytes, depth: int) -> Any:
+    """A caller's JSON, after the strict pass; raises Fault."""
+    try:
+        return strict_json(body, depth=depth)
+    except BadJson as error:
+        raise Fault(Kind.PARSE, str(error)) from error
+
+
+def check_type(request: web.Request, taken: tuple[str, ...]) -> str:
+    """The body's media type, one of `taken`; raises Fault. Any charset but UTF-8 would have it read in two ways."""
+    values = request.headers.getall("Content-Type", ())
+    media_type, _, parameters = (values[0] if len(values) == 1 else "").partition(";")
+    media_type = media_type.strip().lower()
+    if media_type not in taken or not _CHARSET.fullmatch(parameters):
+        raise Fault(Kind.CONTENT_TYPE, f"the request's Content-Type should be {' or '.join(taken)}")
+    return media_type
+
+
+def response(status: int, said: Any, media_type: str, headers: Mapping[str, str] = NO_HEADERS) -> web.Response:
+    answer = web.Response(status=status, body=dumps(said), content_type=media_type, headers=headers)
+    answer.headers["Cache-Control"] = "no-store"
+    answer.headers["X-Content-Type-Options"] = "nosniff"
+    return answer
+
+
+def retry_headers(fault: Fault) -> dict[str, str]:
+    return {} if fault.retry_after is None else {"Retry-After": str(max(1, math.ceil(fault.retry_after)))}

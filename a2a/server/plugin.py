@@ -1,0 +1,131 @@
+"""The A2A server side as the host sees it: a channel whose people are agents.
+
+A message is admitted as on any channel; what becomes of it is followed instead of shown (core/followed.py), so there
+is nothing to render, and what goes out as deliveries are the push notifications of pushing.py.
+"""
+
+import asyncio
+import time
+from collections.abc import Iterable, Mapping
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from a2a.server.descriptions import Description, plain
+from a2a.server.encoding import dumps
+from a2a.server.facade import Facade
+from a2a.server.port import ServedEvent, ServedTask, ServedTasks
+from a2a.server.pushing import Body, Pushes
+from a2a.server.reading import View
+from a2a.server.served import Served
+from a2a.server.served_lives import Lives
+from a2a.server.settings import A2AServerSettings
+from a2a.server.writing import Writer10
+from a2a.server.writing_03 import Writer03
+from core.delivery import Delivery, Outcome, Payload, Piece
+from core.errors import ConfigurationError
+from core.followed import Follower
+from core.identity import Source
+from core.plugin import AgentPlugin, Capabilities, Host, Intake, PreviewFrame
+
+if TYPE_CHECKING:
+    from core.doors.ingress import Ingress, Route
+
+KIND = "a2a"
+
+
+VERSION, CHANGED = version("frontdesk"), time.time()
+TOLD = View(history=0)  # a notification says what changed, and not all that was said before
+
+
+async def _describe(agent: str) -> Description:
+    return plain(agent, VERSION, CHANGED)
+
+
+def notification(event: ServedEvent, protocol: str) -> bytes:
+    """The body of a push notification: a StreamResponse of 1.0 (4.3.3), or the whole task of 0.3."""
+    if protocol.startswith("0.") and isinstance(event, ServedTask):
+        return dumps(Writer03().task(event, TOLD))
+    return dumps(Writer10().event(event, TOLD))
+
+
+class A2APlugin:
+    """Construction does no I/O."""
+
+    def __init__(self, account: str, settings: A2AServerSettings, host: Host, *, body: Body = notification) -> None:
+        if host.following is None:
+            raise ConfigurationError("this host does not let plugins follow work", setting=f"plugins.{account}")
+        self._pushes = Pushes(
+            Source(KIND, account),
+            host.following.records,
+            host.client,
+            body,
+            allow_private=settings.allow_push_private,
+            limit=settings.push_configs,
+        )
+        self._lives = Lives(host.following.records, self._pushes)
+        self.tasks: Mapping[str, ServedTasks] = {
+            agent: Served(
+                account, agent, host.following, self._lives, self._pushes, lambda: self._intake, settings.passes
+            )
+            for agent in settings.exposed
+        }
+        self._intake: Intake | None = None
+        self._facade = Facade(
+            account,
+            settings,
+            self.tasks,
+            _describe,
+            clock=host.clock,
+            telemetry=host.telemetry,
+            public_url=host.public_url,
+            is_default=host.is_default,
+        )
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(follows=True, repeats_unknown=True)
+
+    @property
+    def follower(self) -> Follower:
+        return self._lives
+
+    @property
+    def health(self) -> dict[str, object]:
+        return {"state": "receiving" if self._intake is not None else "starting", "tasks": len(self._lives)}
+
+    async def run(self, intake: Intake) -> None:
+        """Until cancelled; then nothing more is admitted, and what is at work is told to whoever still reads."""
+        self._intake = intake
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self._intake = None
+            self._facade.close()
+
+    def routes(self, ingress: "Ingress") -> Iterable["Route"]:
+        return self._facade.routes(ingress)
+
+    def render(self, piece: Piece) -> tuple[Payload, ...]:
+        """Answers are followed, not shown."""
+        del piece
+        return ()
+
+    async def send(self, delivery: Delivery) -> Outcome:
+        return await self._pushes.send(delivery)
+
+    async def preview(self, frame: PreviewFrame) -> str:
+        del frame
+        return ""
+
+
+class A2AChannel:
+    """What the entry point offers: the kind, its settings, and accounts made from them."""
+
+    kind = KIND
+    Settings = A2AServerSettings
+
+    def create(self, account: str, settings: A2AServerSettings, host: Host) -> AgentPlugin:
+        return A2APlugin(account, settings, host)
+
+
+PLUGIN = A2AChannel()

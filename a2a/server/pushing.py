@@ -1,0 +1,216 @@
+"""Push notifications to calling agents (4.3): each change of a task is told to every address that its configs name.
+
+A config is an address of its own: what it is told goes through the outbox, in order, durable with the change it tells
+of, and tried again until it is taken or too old. So a slow receiver holds up nobody, least of all the task. A private
+address is refused when it is set; names are resolved by the guarded client, at each dispatch, which connects to what it
+checked and follows no redirect.
+"""
+
+import re
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from a2a.server.port import PushConfig, PushRefused, ServedEvent, StatusChange
+from a2a.server.served_words import said_of, task_of
+from core.agent import Artifact, ArtifactUpdate, TaskState
+from core.clock import Instant
+from core.delivery import Delivery, Outcome, Payload, Refusal, Rejected, RenderedPiece, Sent
+from core.doors.outbound import Ambiguous, GuardedClient, NotSent, OutboundPolicy, Refused, Timeouts, check_url
+from core.errors import StoreUnavailable
+from core.followed import FollowedRecords, Report, Said, Step, Target, state_now
+from core.identity import Source
+from core.parts import part_from_json, part_to_json
+from core.store import Turn
+
+CONFIGS = 10  # of one task; each costs a request for every change
+TIMEOUTS = Timeouts(connect=5.0, head=15.0, idle=15.0, whole=20.0)  # 4.3.3: 10 to 30 seconds
+ANSWER_LIMIT = 64 << 10  # bytes of a receiver's answer, which nobody reads
+GONE = 410  # the receiver wants no more of it
+BUSY = frozenset({408, 425, 429})
+_HEADER = re.compile(r"[ -~]{0,4096}")  # CR and LF would begin another header
+_SCHEME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{0,64}")  # RFC 9110, 11.1
+_ID = re.compile(r"[!-~]{0,128}")
+
+Body = Callable[[ServedEvent, str], bytes]  # an event, or the whole task, in the words of that protocol version
+
+
+class Pushes:
+    def __init__(
+        self,
+        source: Source,
+        records: FollowedRecords,
+        client: GuardedClient,
+        body: Body,
+        *,
+        allow_private: bool = False,
+        limit: int = CONFIGS,
+    ) -> None:
+        self._source, self._records, self._client, self._body = source, records, client, body
+        self._policy = OutboundPolicy(allow_private=allow_private, body_limit=ANSWER_LIMIT)
+        self._limit = limit
+        self._open: dict[str, dict[str, Target]] = {}  # of tasks that have not ended
+        self._told: dict[str, str] = {}  # the turn of which a task's receivers know
+
+    async def load(self) -> None:
+        """After a start. Raises StoreUnavailable."""
+        for target in await self._records.targets(self._source):
+            self._open.setdefault(target.thread, {})[target.id] = target
+
+    # ------------------------------------------------------------------ configs
+
+    def check(self, config: PushConfig) -> None:
+        """Raises PushRefused; names are not resolved here."""
+        try:
+            check_url(config.url, self._policy)
+        except Refused as error:
+            raise PushRefused(f"this push address will not be called: {error}") from error
+        if not (_HEADER.fullmatch(config.token) and _HEADER.fullmatch(config.credentials)):
+            raise PushRefused("token and credentials must be printable ASCII")
+        if not _SCHEME.fullmatch(config.scheme) or (config.credentials and not config.scheme):
+            raise PushRefused("authentication.scheme must name an HTTP authentication scheme")
+        if not _ID.fullmatch(config.id):
+            raise PushRefused("the config's id must be printable ASCII, at most 128 characters")
+
+    async def put(self, config: PushConfig, *, is_over: bool = False) -> PushConfig:
+        """Raises PushRefused past the limit, StoreUnavailable."""
+        config = config if config.id else replace(config, id=secrets.token_urlsafe(12))
+        known = self._open.get(config.task_id, {}).values()
+        ids = {target.id for target in (await self._records.targets_of(config.task_id) if is_over else known)}
+        if config.id not in ids and len(ids) >= self._limit:
+            raise PushRefused(f"a task has at most {self._limit} push notification configs")
+        target = Target(config.task_id, config.id, "", _settings_of(config))
+        stored = await self._records.put_target(target, self._source)
+        if not is_over:
+            self._open.setdefault(config.task_id, {})[config.id] = stored
+        return config
+
+    async def of(self, task_id: str) -> Sequence[PushConfig]:
+        return [_config_of(target) for target in await self._records.targets_of(task_id)]
+
+    async def drop(self, task_id: str, config_id: str) -> None:
+        self._open.get(task_id, {}).pop(config_id, None)
+        await self._records.drop_target(task_id, config_id)
+
+    def ended(self, task_id: str) -> None:
+        self._open.pop(task_id, None)
+        self._told.pop(task_id, None)
+
+    # ------------------------------------------------------------------ what is told
+
+    def reports(self, turn: Turn, step: Step, at: Instant, *, more: bool) -> Sequence[Report]:
+        """A piece for each config and change, to be committed with the step."""
+        targets = self._open.get(turn.thread)
+        if not targets:
+            return ()
+        where = {"context": turn.address.topic}
+        payloads = [where | payload for payload in (*self._beginning(turn), *_payloads(step, at, more=more))]
+        return [
+            Report(target.conversation, RenderedPiece(f"push:{target.id}:{turn.revision}.{n}", "", (payload,)))
+            for target in targets.values()
+            for n, payload in enumerate(payloads)
+        ]
+
+    def _beginning(self, turn: Turn) -> list[Payload]:
+        """That the turn is at work is told with the first thing its agent says."""
+        if self._told.get(turn.thread) == turn.id:
+            return []
+        self._told[turn.thread] = turn.id
+        return [{"state": TaskState.WORKING.value, "time": turn.begun}]
+
+    # ------------------------------------------------------------------ telling it
+
+    async def send(self, delivery: Delivery) -> Outcome:
+        """One request; whatever may have been lost may come again, since receivers must expect that (4.3.3)."""
+        task_id, config_id = delivery.address.chat, delivery.address.topic
+        try:
+            config = await self._config(task_id, config_id)
+            if config is None:
+                return Rejected(Refusal.BLOCKED, "the push notification config was deleted")
+            body = await self._body_of(delivery, config)
+        except StoreUnavailable as error:
+            return Rejected(Refusal.UNAVAILABLE, str(error), retry_after=error.retry_after)
+        return await self._post(config, body)
+
+    async def _config(self, task_id: str, config_id: str) -> PushConfig | None:
+        known = self._open.get(task_id, {}).get(config_id)
+        if known is not None:
+            return _config_of(known)
+        return next((config for config in await self.of(task_id) if config.id == config_id), None)
+
+    async def _body_of(self, delivery: Delivery, config: PushConfig) -> bytes:
+        is_old = config.protocol.startswith("0.")
+        if is_old and (work := await self._records.followed(config.task_id)) is not None:
+            return self._body(task_of(work), config.protocol)
+        return self._body(_event_of(delivery.payload, config.task_id), config.protocol)
+
+    async def _post(self, config: PushConfig, body: bytes) -> Outcome:
+        try:
+            answer = await self._client.request(
+                "POST", config.url, policy=self._policy, headers=_headers(config), body=body, timeouts=TIMEOUTS
+            )
+        except Refused as error:
+            return Rejected(Refusal.MALFORMED, str(error))
+        except (NotSent, Ambiguous) as error:
+            return Rejected(Refusal.UNAVAILABLE, str(error))
+        return _outcome(answer.status, answer.headers)
+
+
+def _headers(config: PushConfig) -> dict[str, str]:
+    is_old = config.protocol.startswith("0.")
+    headers = {"Content-Type": "application/json" if is_old else "application/a2a+json"}
+    if config.scheme:
+        headers["Authorization"] = f"{config.scheme} {config.credentials}".strip()
+    if config.token:  # the first is how 0.3 and its SDKs call it
+        headers["X-A2A-Notification-Token"] = headers["A2A-Notification-Token"] = config.token
+    return headers
+
+
+def _outcome(status: int, headers: Mapping[str, str]) -> Outcome:
+    if 200 <= status < 300:
+        return Sent(())
+    if status == GONE:
+        return Rejected(Refusal.BLOCKED, "the receiver says it is gone")
+    if status >= 500 or status in BUSY:
+        after = headers.get("Retry-After", "")
+        wait = min(float(after), 3600.0) if after.isascii() and after.isdigit() else None
+        return Rejected(Refusal.UNAVAILABLE, f"the receiver answered {status}", retry_after=wait)
+    return Rejected(Refusal.MALFORMED, f"the receiver answered {status}")
+
+
+# ---------------------------------------------------------------------------------------------- JSON
+
+
+def _settings_of(config: PushConfig) -> dict[str, Any]:
+    settings = asdict(config)
+    return {name: value for name, value in settings.items() if name not in ("id", "task_id") and value}
+
+
+def _config_of(target: Target) -> PushConfig:
+    return PushConfig(id=target.id, task_id=target.thread, **target.settings)
+
+
+def _payloads(step: Step, at: Instant, *, more: bool) -> list[Payload]:
+    payloads: list[Payload] = [
+        {"artifact": {"id": one.id, "name": one.name, "parts": [part_to_json(part) for part in one.parts]}}
+        for one in (made.artifact for made in step.artifacts)
+    ]
+    if step.is_news:
+        payloads.append({"state": state_now(step, more=more).value, "time": at, **_said_out(step.said)})
+    return payloads
+
+
+def _said_out(said: Said | None) -> dict[str, Any]:
+    return {"said": {"id": said.id, "parts": [part_to_json(part) for part in said.parts]}} if said is not None else {}
+
+
+def _event_of(payload: Payload, task_id: str) -> ServedEvent:
+    context_id = payload["context"]
+    if (artifact := payload.get("artifact")) is not None:
+        whole = Artifact(artifact["id"], tuple(map(part_from_json, artifact["parts"])), artifact["name"])
+        return ArtifactUpdate(task_id, context_id, whole, last=True)
+    said = payload.get("said")
+    words = Said(said["id"], tuple(map(part_from_json, said["parts"]))) if said is not None else None
+    message = said_of(words, task_id, context_id)
+    return StatusChange(task_id, context_id, TaskState(payload["state"]), payload["time"], message)

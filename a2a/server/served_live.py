@@ -1,0 +1,238 @@
+"""One served task in memory, and everybody who reads or waits for it.
+
+A task is in memory while it is at work or somebody looks at it. All that changes it comes through here in one order,
+so every reader hears the same. A reader has a bounded line of events; one that falls behind loses its place and ends.
+
+A task that was not seen from its beginning is read from its record. What happens meanwhile is kept, and counts as far
+as the record does not have it already: a position (a turn and its revision) says what a record has.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+
+from a2a.server.port import Message, Role, ServedEvent, ServedTask, StatusChange
+from a2a.server.served_words import said_of, task_of
+from core.agent import Artifact, ArtifactUpdate, TaskState
+from core.clock import Instant
+from core.followed import Followed, Step, is_same, state_now
+
+READER_BOUND = 1000  # events that a reader may be behind: seconds of a fast stream
+Position = tuple[int, int]
+
+
+class Reader:
+    """One stream's place in a task's events."""
+
+    def __init__(self, first: ServedEvent) -> None:
+        self.first = first
+        self._events: deque[ServedEvent] = deque((first,))
+        self._news: asyncio.Future[None] | None = None
+        self.is_cut = False
+
+    def put(self, event: ServedEvent) -> None:
+        if len(self._events) >= READER_BOUND:
+            self.is_cut = True
+            self._events.clear()
+        if not self.is_cut:
+            self._events.append(event)
+        self._wake()
+
+    async def next(self) -> ServedEvent | None:
+        """The next event; None once the reader was cut off."""
+        while not self._events:
+            if self.is_cut:
+                return None
+            await self.news()
+        return self._events.popleft()
+
+    async def news(self) -> None:
+        """Until something more happens than what is in the line already."""
+        self._news = asyncio.get_running_loop().create_future()
+        await self._news
+
+    def _wake(self) -> None:
+        if self._news is not None and not self._news.done():
+            self._news.set_result(None)
+
+
+class Live:
+    def __init__(self, id: str, owner: str, agent: str) -> None:
+        self.id, self.owner, self.agent = id, owner, agent
+        self.context_id, self.state, self.time = "", TaskState.SUBMITTED, 0.0
+        self.said: Message | None = None
+        self.position: Position = (0, 0)
+        self.queued = 0  # messages that no turn has taken, as far as they came in here
+        self.is_answered = False  # what it asked, it asks no more
+        self.has_spoken = False  # the agent has said something of it
+        self.is_told = False  # somebody has its id
+        self.is_at_work = False
+        self.bare: Message | None = None  # the whole of the answer, where that was a bare message and nobody had the id
+        self.refusals = 0  # cancels that the agent refused
+        self.asked = 0  # cancels it did not act on
+        self.holders = 0
+        self.loading: asyncio.Future[bool] | None = None
+        self._artifacts: dict[str, Artifact] = {}
+        self._growing: set[str] = set()  # artifacts whose every chunk was seen here
+        self._history: list[Message] = []
+        self._readers: list[Reader] = []
+        self._waiting: list[asyncio.Future[None]] = []
+        self._missed: list[tuple[Position, bool, Callable[[], None]]] | None = []
+
+    @property
+    def task(self) -> ServedTask:
+        return ServedTask(
+            id=self.id,
+            context_id=self.context_id,
+            state=self.state,
+            time=self.time,
+            message=self.said,
+            artifacts=tuple(self._artifacts.values()),
+            history=tuple(self._history),
+        )
+
+    @property
+    def rests(self) -> bool:
+        return self.state.is_terminal or (self.state.is_interrupted and not self.is_answered)
+
+    @property
+    def is_idle(self) -> bool:
+        return not self.holders and (self.rests or not self.is_at_work)
+
+    # ------------------------------------------------------------------ where it comes from
+
+    def begin(self, context_id: str, message: Message, now: Instant) -> None:
+        """It was admitted just now."""
+        self.context_id, self.time, self._missed = context_id, now, None
+        self._history.append(message)
+        self.queued, self.is_at_work = 1, True
+
+    def load(self, work: Followed) -> None:
+        task = task_of(work)
+        self.context_id, self.state, self.time, self.said = task.context_id, task.state, task.time, task.message
+        self.position, self.is_answered, self.is_told = work.position, work.is_answered, True
+        self._artifacts = {artifact.id: artifact for artifact in task.artifacts}
+        self._history = list(task.history)
+        missed, self._missed = self._missed or [], None
+        for position, is_chunk, change in missed:
+            if position > self.position or (is_chunk and position == self.position):
+                change()
+
+    def _take(self, position: Position, change: Callable[[], None], *, is_chunk: bool = False) -> None:
+        if self._missed is None:
+            change()
+        else:
+            self._missed.append((position, is_chunk, change))
+
+    # ------------------------------------------------------------------ what happens
+
+    def answered(self, message: Message) -> None:
+        """A message was admitted for it; what the agent said before stands before it."""
+        self._supersede()
+        self._history.append(message)
+        self.is_answered = self.is_at_work = True
+        self.queued += 1
+
+    def began(self, position: Position, messages: int, at: Instant) -> None:
+        self._take(position, lambda: self._began(position, messages, at))
+
+    def chunk(self, position: Position, update: ArtifactUpdate, whole: Artifact) -> None:
+        self._take(position, lambda: self._chunk(update, whole), is_chunk=True)
+
+    def observed(self, position: Position, step: Step, at: Instant, *, more: bool) -> None:
+        self._take(position, lambda: self._observed(position, step, at, more=more))
+
+    def end(self, state: TaskState, at: Instant) -> None:
+        """It is over without a turn that would say so."""
+        if not self.state.is_terminal:
+            self._become(state, None, at)
+
+    def not_cancelled(self, *, is_refused: bool) -> None:
+        self.asked += 1
+        self.refusals += is_refused
+        self._wake()
+
+    def _began(self, position: Position, messages: int, at: Instant) -> None:
+        self.position, self.is_answered, self.is_at_work = position, False, True
+        self.queued = max(0, self.queued - messages)
+        if self.state is not TaskState.WORKING or self.said is not None:
+            self._become(TaskState.WORKING, None, at)
+
+    def _chunk(self, update: ArtifactUpdate, whole: Artifact) -> None:
+        self.has_spoken = True
+        self._artifact(whole, update)
+
+    def _observed(self, position: Position, step: Step, at: Instant, *, more: bool) -> None:
+        self.position, self.has_spoken = position, True
+        state = state_now(step, more=more)
+        for id in step.gone:
+            self._artifacts.pop(id, None)
+        for made in step.artifacts:
+            artifact, known = made.artifact, self._artifacts.get(made.artifact.id)
+            sealed = step.update is not None and step.update.artifact.id == artifact.id
+            if sealed or known is None or not is_same(known, artifact):
+                self._artifact(artifact, step.update if sealed else None, is_last=step.state.is_terminal)
+            self._artifacts[artifact.id] = artifact
+        if step.is_bare and not self.is_told and state is TaskState.COMPLETED and len(self._history) == 1:
+            said = step.said
+            self.bare = Message(said.id, Role.AGENT, said.parts, self.context_id) if said is not None else None
+        if step.is_news:
+            self._become(state, said_of(step.said, self.id, self.context_id), at)
+
+    def _artifact(self, whole: Artifact, update: ArtifactUpdate | None, *, is_last: bool = False) -> None:
+        """Tell of it as it came, where its readers have all that it adds to; else of the whole of it."""
+        is_whole = update is None or (update.append and whole.id not in self._growing)
+        self._artifacts[whole.id] = whole
+        self._growing.add(whole.id)
+        if is_whole or update is None:
+            self._tell(ArtifactUpdate(self.id, self.context_id, whole, last=is_last if update is None else update.last))
+        else:
+            self._tell(
+                ArtifactUpdate(self.id, self.context_id, update.artifact, append=update.append, last=update.last)
+            )
+
+    def _become(self, state: TaskState, said: Message | None, at: Instant) -> None:
+        self._supersede()
+        self.state, self.said, self.time = state, said, max(self.time, at)
+        self._tell(StatusChange(self.id, self.context_id, state, self.time, said))
+        if self.rests:
+            self.is_at_work = False
+        self._wake()
+
+    def _supersede(self) -> None:
+        if self.said is not None:
+            self._history.append(self.said)
+            self.said = None
+
+    def _tell(self, event: ServedEvent) -> None:
+        for reader in self._readers:
+            reader.put(event)
+
+    # ------------------------------------------------------------------ who reads
+
+    def join(self) -> Reader:
+        """The whole task, and then all that happens."""
+        reader = Reader(self.task)
+        self._readers.append(reader)
+        return reader
+
+    def leave(self, reader: Reader) -> None:
+        with suppress(ValueError):
+            self._readers.remove(reader)
+
+    async def change(self) -> None:
+        """Until its status changes, or a cancel comes to nothing."""
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(future)
+        try:
+            await future
+        finally:
+            with suppress(ValueError):
+                self._waiting.remove(future)
+
+    def _wake(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for future in waiting:
+            if not future.done():
+                future.set_result(None)

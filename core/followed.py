@@ -1,0 +1,288 @@
+"""Work that its channel follows itself: instead of an answer to show, it is told of states, artifacts and questions.
+
+A channel whose far end is a program (a calling agent, a webhook that waits) says so in its Capabilities. Its threads
+then leave a record of the work (Followed), written in the same transactions as what it tells of: begun with the
+admission, at work with the turn, and from then on with each observation, of which a Step says what it changes. After
+the commit, and in its order, the plugin hears the same as a Follower. Only chunks of text run ahead of their record,
+since whatever is lost of them comes again with the whole artifact.
+
+A Step is news of one turn; the work goes on as long as messages are queued for it, whatever one turn came to. What has
+ended stays as it ended.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from core.agent import Artifact, ArtifactUpdate, TaskState
+from core.clock import Clock, Instant
+from core.delivery import Piece, RenderedPiece
+from core.notices import sentence
+from core.parts import Attached, Part, Text, say_the_same
+from core.values import value
+
+if TYPE_CHECKING:
+    from core.assembly import Assembly
+    from core.identity import Source
+    from core.session import Lanes
+    from core.store import Cancellation, Turn, TurnEnd
+    from core.tracker import TaskTracker
+
+
+@value(frozen=True, slots=True)
+class Said:
+    """What the agent says of a state: its question, its last words."""
+
+    id: str
+    parts: tuple[Part, ...]
+
+
+@value(frozen=True, slots=True)
+class Made:
+    """A whole artifact, and its place among those of its turn."""
+
+    place: int
+    artifact: Artifact
+
+
+@value(frozen=True, slots=True)
+class Step:
+    """What one observation of a turn changes of the work."""
+
+    state: TaskState
+    said: Said | None = None
+    is_news: bool = True  # the state, or what is said of it, is another one than before
+    artifacts: tuple["Made", ...] = ()  # new or changed ones that are complete
+    gone: tuple[str, ...] = ()  # ids of artifacts that the task turned out not to have
+    update: ArtifactUpdate | None = None  # as it came, when it sealed one of `artifacts`
+    is_bare: bool = False  # the agent answered with a bare message, and said nothing else in this turn
+
+
+def state_now(step: Step, *, more: bool) -> TaskState:
+    """`more`: messages are queued for the work behind this turn, so it goes on whatever the turn came to."""
+    return TaskState.WORKING if more else step.state
+
+
+@value(frozen=True, slots=True)
+class Report:
+    """A piece for another address than the one that asked."""
+
+    conversation: str
+    piece: RenderedPiece
+
+
+@value(frozen=True, slots=True)
+class Heard:
+    """One entry of the work's history: a message admitted for it, or what its agent said and then went beyond."""
+
+    id: str
+    parts: tuple[Part, ...]
+    is_theirs: bool
+    attached: Attached | None = None
+
+
+@value(frozen=True, slots=True)
+class Followed:
+    """The record of one piece of work, read at one instant."""
+
+    id: str  # its thread's
+    owner: str
+    topic: str  # of its conversation
+    agent: str
+    state: TaskState
+    time: Instant  # of the state
+    said: Said | None
+    is_answered: bool  # messages are queued for it: what it asked, it asks no more
+    artifacts: tuple[Artifact, ...]
+    history: tuple[Heard, ...]
+    position: tuple[int, int]  # the turn and its revision that made it so; grows
+
+
+@value(frozen=True, slots=True)
+class Target:
+    """An address besides the one that asked, to which the work's changes are reported, until the work is removed."""
+
+    thread: str
+    id: str
+    conversation: str  # "" before it is stored
+    settings: Mapping[str, Any] = field(default_factory=dict)  # JSON, the plugin's own; may hold secrets
+
+
+@value(frozen=True, slots=True)
+class Wanted:
+    """Which pieces of work to list, the newest state first."""
+
+    owner: str
+    agent: str
+    size: int
+    topic: str = ""  # "" for any
+    state: TaskState | None = None
+    since: Instant | None = None  # states at or after it
+    before: tuple[Instant, int] | None = None  # go on behind this place of an earlier page
+
+
+@value(frozen=True, slots=True)
+class FollowedPage:
+    works: tuple[Followed, ...]
+    next: tuple[Instant, int] | None  # None on the last page
+    total: int
+
+
+class Follower(Protocol):
+    """What a plugin offers whose capabilities say that it follows. Only `load` may wait, and nothing may fail."""
+
+    async def load(self) -> None:
+        """Before anything is taken up after a start. Raises StoreUnavailable, and is called again."""
+        ...
+
+    def began(self, turn: "Turn", *, is_new: bool) -> None:
+        """A turn is at work; `is_new` is False for one that is gone on with after a start."""
+        ...
+
+    def chunk(self, turn: "Turn", update: ArtifactUpdate, whole: Artifact) -> None:
+        """A part of an artifact that is still being made, and all there is of it by now. Not durable."""
+        ...
+
+    def reports(self, turn: "Turn", step: Step, at: Instant) -> Sequence[Report]:
+        """What the step makes to be reported elsewhere; committed with it."""
+        ...
+
+    def observed(self, turn: "Turn", step: Step, at: Instant) -> None:
+        """A step is durable; `turn` is the turn after it."""
+        ...
+
+    def not_cancelled(self, turn: "Turn", *, is_refused: bool) -> None:
+        """The agent was told to stop, and the work goes on: it will not, or it has not said."""
+        ...
+
+
+class FollowingPlugin(Protocol):
+    """What a plugin is besides, whose capabilities say that it follows."""
+
+    @property
+    def follower(self) -> Follower: ...
+
+
+class FollowedRecords(Protocol):
+    """What a store offers of followed work (see core/store.py for what holds of every method)."""
+
+    async def followed(self, thread: str) -> Followed | None: ...
+
+    async def thread_of(self, envelope: str) -> str:
+        """The thread an envelope was admitted to, "" when it is not known (any more)."""
+        ...
+
+    async def followed_page(self, wanted: Wanted) -> FollowedPage: ...
+
+    async def cancel_thread(self, thread: str, now: Instant) -> "Cancellation":
+        """Mark the thread's turn as cancel-wanted, drop what is queued for it, close its question.
+
+        Work without a turn that could say so is canceled by this.
+        """
+        ...
+
+    async def put_target(self, target: Target, source: "Source") -> Target:
+        """Store it, in the place of one with the same thread and id; with its conversation."""
+        ...
+
+    async def drop_target(self, thread: str, id: str) -> None: ...
+
+    async def targets(self, source: "Source") -> Sequence[Target]:
+        """Of all work of this account that has not ended."""
+        ...
+
+    async def targets_of(self, thread: str) -> Sequence[Target]: ...
+
+
+class MadeKnown:
+    """One turn's part in followed work: what was made known of it so far, and so what is a step beyond that."""
+
+    def __init__(self) -> None:
+        self._artifacts: dict[str, Artifact] = {}
+        self._status: tuple[TaskState, tuple[Part, ...]] = (TaskState.WORKING, ())
+
+    def step(
+        self,
+        turn: "Turn",
+        assembly: "Assembly",
+        pieces: Sequence[Piece],
+        end: "TurnEnd | None",
+        update: ArtifactUpdate | None = None,
+    ) -> Step | None:
+        """None when nothing of it is news."""
+        is_end = end is not None and not end.is_waiting
+        state, parts = self._status  # a bare end, or a question, that is not confirmed yet is no news yet
+        if is_end or not assembly.rests:
+            state, parts = _status(assembly, pieces, end if is_end else None)
+        is_news = is_end or (state, parts) != self._status
+        made = [Made(*each) for each in enumerate(assembly.artifacts.values())]
+        made = [each for each in made if is_end or each.artifact.id in assembly.sealed]
+        changed = tuple(each for each in made if self._is_new(each.artifact))
+        gone = tuple(id for id in self._artifacts if id not in assembly.artifacts) if is_end else ()
+        if not (is_news or changed or gone):
+            return None
+        is_bare = is_end and assembly.reply is not None and not assembly.artifacts and self._status[1] == ()
+        self._status = (state, parts)
+        self._artifacts = self._artifacts | {one.artifact.id: one.artifact for one in made}
+        said = _said(turn, parts, assembly.reply.message_id if assembly.reply is not None else "")
+        return Step(state, said, is_news, changed, gone, update, is_bare=is_bare)
+
+    def _is_new(self, artifact: Artifact) -> bool:
+        known = self._artifacts.get(artifact.id)
+        return known is None or not is_same(known, artifact)
+
+
+def is_same(one: Artifact, other: Artifact) -> bool:
+    return one.name == other.name and say_the_same(one.parts, other.parts)
+
+
+def failed(turn: "Turn", pieces: Sequence[Piece]) -> Step:
+    """The step of a turn that ended without its agent."""
+    return Step(TaskState.FAILED, _said(turn, _words(pieces)))
+
+
+def _said(turn: "Turn", parts: tuple[Part, ...], id: str = "") -> Said | None:
+    return Said(id or f"said-{turn.id}-{turn.revision + 1}", parts) if parts else None
+
+
+def _status(assembly: "Assembly", pieces: Sequence[Piece], end: "TurnEnd | None") -> tuple[TaskState, tuple[Part, ...]]:
+    if end is None:
+        return TaskState.WORKING, assembly.message
+    if assembly.reply is not None:
+        return TaskState.COMPLETED, assembly.reply.parts
+    if assembly.is_over or end.waits_for_input:
+        return assembly.state, assembly.message
+    if end.is_cancelled:
+        return TaskState.CANCELED, ()
+    is_declined = any(piece.key == "notice:declined" for piece in pieces)
+    return TaskState.REJECTED if is_declined else TaskState.FAILED, _words(pieces)
+
+
+def _words(pieces: Sequence[Piece]) -> tuple[Part, ...]:
+    """What is said in the place of a notice; one that speaks of commands of chats says less."""
+    for piece in pieces:
+        if piece.key.startswith("notice:submission_unknown"):
+            return (Text(sentence("outcome_unknown", "en")),)
+    return tuple(part for piece in pieces for part in piece.parts)
+
+
+class FollowedWork:
+    """What the host does for a plugin that follows: its records, and cancelling one exact piece of work."""
+
+    def __init__(
+        self,
+        records: FollowedRecords,
+        tracker: Callable[[], "TaskTracker"],
+        lanes: Callable[[], "Lanes"],
+        clock: Clock,
+    ) -> None:
+        self.records, self.clock = records, clock
+        self._tracker, self._lanes = tracker, lanes
+
+    async def cancel(self, thread: str, owner: str, at: Instant) -> bool:
+        """True when its agent is told, who will say what comes of it; False when the work is over by this."""
+        covered = await self.records.cancel_thread(thread, at)
+        self._lanes().drop(owner, covered.dropped)
+        self._tracker().cancel(covered.turns)
+        self._tracker().let_go(covered.closed)
+        return bool(covered.turns)

@@ -1,0 +1,254 @@
+"""Push notifications: every change, in order, to every address that wants them, and never in the way of the task."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from a2a.server.port import NoSuchTask, PushConfig, PushRefused, Send, ServedTask
+from core.agent import Artifact, ArtifactUpdate, Ask, TaskEvent, TaskState
+from core.doors.outbound import GuardedClient
+from core.parts import Text
+from core.store import Store
+from tests.a2a.server.desk import ANN, BOB, Desk, desk
+from tests.doubles.agent import FakeAgent, context, status, task, task_id
+from tests.fakes.push_receiver import PushReceiver
+from tests.waiting import until
+
+EXAMPLE = PushConfig("https://example.com/hook")
+
+
+@pytest.fixture
+async def receiver() -> AsyncIterator[PushReceiver]:
+    async with PushReceiver() as receiver:
+        yield receiver
+
+
+async def works(ask: Ask) -> AsyncIterator[TaskEvent]:
+    yield status(ask, TaskState.WORKING, "thinking")
+    artifact = Artifact("a1", (Text("whole"),))
+    yield ArtifactUpdate(task_id(ask), context(ask), artifact, last=True)
+    yield task(ask, TaskState.COMPLETED, "whole", message="done")
+
+
+EVERYTHING = ["working", "working", "whole", "completed"]
+
+
+async def pushed(there: Desk, config: PushConfig, text: str = "hello") -> ServedTask:
+    answer = await there.tasks.send(ANN, Send(there.message(text), push=config))
+    assert isinstance(answer, ServedTask)
+    return answer
+
+
+async def test_every_change_is_told_in_order(store: Store, receiver: PushReceiver) -> None:
+    async with desk(store, FakeAgent(works), allow_push_private=True) as there:
+        done = await pushed(there, PushConfig(f"{receiver.base}/hook"))
+
+        await receiver.changes.until(lambda: receiver.told("/hook") == EVERYTHING)
+        assert {one.body["task"] for one in receiver.received} == {done.id}
+
+
+async def test_a_notification_shows_who_sends_it(store: Store, receiver: PushReceiver) -> None:
+    config = PushConfig(f"{receiver.base}/hook", token="tok", scheme="Bearer", credentials="secret")
+    async with desk(store, FakeAgent(works), allow_push_private=True) as there:
+        await pushed(there, config)
+        (first, *_) = await receiver.changes.until(lambda: receiver.received)
+
+        assert first.headers["Authorization"] == "Bearer secret"
+        assert first.headers["X-A2A-Notification-Token"] == first.headers["A2A-Notification-Token"] == "tok"
+        assert first.headers["Content-Type"] == "application/a2a+json"
+
+
+async def test_a_config_of_the_old_protocol_is_told_the_whole_task_in_its_words(
+    store: Store, receiver: PushReceiver
+) -> None:
+    async with desk(store, FakeAgent(works), allow_push_private=True) as there:
+        done = await pushed(there, PushConfig(f"{receiver.base}/hook", protocol="0.3"))
+        await receiver.changes.until(lambda: len(receiver.received) == len(EVERYTHING))
+
+        assert receiver.received[-1].body == {"task": done.id, "state": "completed", "protocol": "0.3"}
+
+
+async def test_each_config_has_a_lane_of_its_own(store: Store, receiver: PushReceiver) -> None:
+    gate = asyncio.Event()
+
+    async def slowly(ask: Ask) -> AsyncIterator[TaskEvent]:
+        yield status(ask, TaskState.WORKING)
+        await gate.wait()
+        async for event in works(ask):
+            yield event
+
+    async with PushReceiver() as stuck, desk(store, FakeAgent(slowly), allow_push_private=True) as there:
+        stuck.gate = asyncio.Event()
+        first = await there.send("hello", waits=False)
+        for base, id in ((stuck.base, "stuck"), (receiver.base, "quick")):
+            await there.tasks.set_push(ANN, PushConfig(f"{base}/hook", id, first.id))
+        gate.set()
+
+        await receiver.changes.until(lambda: receiver.told("/hook") == EVERYTHING)
+        assert (await there.tasks.get(ANN, first.id)).state is TaskState.COMPLETED
+        assert (stuck.requests, stuck.received) == (1, [])
+        stuck.gate.set()
+        await stuck.changes.until(lambda: stuck.told("/hook") == EVERYTHING)
+
+
+async def test_a_receiver_that_is_busy_is_told_again_and_in_order(store: Store, receiver: PushReceiver) -> None:
+    receiver.statuses.extend([503, 429])
+    async with desk(store, FakeAgent(works), allow_push_private=True) as there:
+        await pushed(there, PushConfig(f"{receiver.base}/hook"))
+
+        await receiver.changes.until(lambda: receiver.told("/hook") == EVERYTHING)
+        assert receiver.requests == len(EVERYTHING) + 2
+
+
+async def test_a_receiver_that_is_gone_is_left_alone(store: Store, receiver: PushReceiver) -> None:
+    receiver.statuses.extend([410])
+    async with desk(store, FakeAgent(works), allow_push_private=True) as there:
+        done = await pushed(there, PushConfig(f"{receiver.base}/hook"))
+        (target,) = await store.targets_of(done.id)
+
+        await until(lambda: is_empty(store, target.conversation))
+        assert receiver.requests == 1
+
+
+async def is_empty(store: Store, conversation: str) -> bool:
+    lanes = [lane for lane, _ in await store.lanes()]
+    return conversation not in lanes and not await store.begun()
+
+
+async def test_a_redirect_is_not_followed(store: Store, receiver: PushReceiver) -> None:
+    receiver.statuses.extend([302] * len(EVERYTHING))
+    receiver.headers["Location"] = f"{receiver.base}/elsewhere"
+    async with desk(store, FakeAgent(works), allow_push_private=True) as there:
+        done = await pushed(there, PushConfig(f"{receiver.base}/hook"))
+        (target,) = await store.targets_of(done.id)
+        await until(lambda: is_empty(store, target.conversation))
+
+        assert (receiver.requests, receiver.received) == (len(EVERYTHING), [])
+
+
+@pytest.mark.case("A2A-24")
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1:22",
+        "http://localhost/hook",
+        "http://[::1]/",
+        "http://10.0.0.1/",
+        "http://169.254.169.254/latest/meta-data",
+        "http://2130706433/",
+        "https://user:pass@example.com/",
+        "file:///etc/passwd",
+        "gopher://example.com/",
+        "",
+    ],
+)
+async def test_a_private_or_odd_address_is_refused_when_it_is_set(store: Store, url: str) -> None:
+    async with desk(store, agent := FakeAgent(works)) as there:
+        done = await there.send("hello")
+        with pytest.raises(PushRefused):
+            await there.tasks.set_push(ANN, PushConfig(url, task_id=done.id))
+        with pytest.raises(PushRefused):
+            await there.tasks.send(ANN, Send(there.message("hello"), push=PushConfig(url)))
+
+        assert len(agent.asks) == 1  # nothing was accepted with it
+
+
+@pytest.mark.case("A2A-24")
+async def test_a_name_that_leads_to_a_private_address_is_refused_when_it_is_called(
+    store: Store, receiver: PushReceiver
+) -> None:
+    async def resolves(host: str, port: int) -> list[str]:
+        del host, port
+        return ["127.0.0.1"]
+
+    async with desk(store, FakeAgent(works)) as there, GuardedClient(resolve=resolves) as client:
+        there.plugin._pushes._client = client
+        done = await pushed(there, PushConfig(f"http://rebound.example:{receiver.port}/hook"))
+        (target,) = await store.targets_of(done.id)
+        await until(lambda: is_empty(store, target.conversation))
+
+        reasons = {str(event["reason"]) for event in there.world.events.of("delivery.attempted")}
+        assert (receiver.requests, len(reasons)) == (0, 1)
+        assert "private_address" in reasons.pop()
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        PushConfig("https://example.com/", token="a\r\nb: c"),
+        PushConfig("https://example.com/", scheme="Bearer", credentials="a\nb"),
+        PushConfig("https://example.com/", scheme="Bea rer", credentials="a"),
+        PushConfig("https://example.com/", credentials="no scheme"),
+    ],
+)
+async def test_what_would_begin_another_header_is_refused(store: Store, config: PushConfig) -> None:
+    async with desk(store, FakeAgent(works)) as there:
+        with pytest.raises(PushRefused):
+            await there.tasks.send(ANN, Send(there.message("hello"), push=config))
+
+
+async def test_configs_are_kept_told_and_dropped(store: Store) -> None:
+    async with desk(store, FakeAgent(works)) as there:
+        done = await there.send("hello")
+        made = await there.tasks.set_push(ANN, PushConfig(EXAMPLE.url, task_id=done.id, token="t"))
+        other = await there.tasks.set_push(ANN, PushConfig("https://example.com/other", "mine", done.id))
+        changed = await there.tasks.set_push(ANN, PushConfig("https://example.com/third", "mine", done.id))
+
+        assert made.id
+        assert await there.tasks.push(ANN, done.id, made.id) == made
+        assert sorted(config.url for config in await there.tasks.pushes(ANN, done.id)) == [made.url, changed.url]
+        for _ in range(2):
+            await there.tasks.drop_push(ANN, done.id, other.id)
+        with pytest.raises(NoSuchTask):
+            await there.tasks.push(ANN, done.id, other.id)
+        assert [config.id for config in await there.tasks.pushes(ANN, done.id)] == [made.id]
+
+
+async def test_a_task_has_only_so_many_configs(store: Store) -> None:
+    async with desk(store, FakeAgent(works)) as there:
+        done = await there.send("hello")
+        for n in range(10):
+            await there.tasks.set_push(ANN, PushConfig(EXAMPLE.url, str(n), done.id))
+
+        with pytest.raises(PushRefused, match="at most 10"):
+            await there.tasks.set_push(ANN, PushConfig(EXAMPLE.url, "another", done.id))
+
+
+@pytest.mark.case("T63")
+async def test_the_configs_of_another_owners_task_look_like_none(store: Store) -> None:
+    async with desk(store, FakeAgent(works)) as there:
+        done = await there.send("hello")
+        made = await there.tasks.set_push(ANN, PushConfig(EXAMPLE.url, task_id=done.id))
+
+        for asking in (
+            there.tasks.push(BOB, done.id, made.id),
+            there.tasks.pushes(BOB, done.id),
+            there.tasks.drop_push(BOB, done.id, made.id),
+            there.tasks.set_push(BOB, PushConfig(EXAMPLE.url, task_id=done.id)),
+        ):
+            with pytest.raises(NoSuchTask):
+                await asking
+        assert await there.tasks.pushes(ANN, done.id) == [made]
+
+
+async def test_a_dropped_config_is_told_no_more(store: Store, receiver: PushReceiver) -> None:
+    gate = asyncio.Event()
+
+    async def slowly(ask: Ask) -> AsyncIterator[TaskEvent]:
+        await gate.wait()
+        async for event in works(ask):
+            yield event
+
+    async with desk(store, FakeAgent(slowly), allow_push_private=True) as there:
+        first = await there.send("hello", waits=False)
+        made = await there.tasks.set_push(ANN, PushConfig(f"{receiver.base}/hook", task_id=first.id))
+        await there.tasks.drop_push(ANN, first.id, made.id)
+        gate.set()
+        await until(lambda: is_over(there, first.id))
+
+        assert (receiver.requests, await store.lanes()) == (0, [])
+
+
+async def is_over(there: Desk, task_id: str) -> bool:
+    return (await there.tasks.get(ANN, task_id)).state.is_terminal

@@ -1,0 +1,1 @@
+"""A server that the official A2A compatibility kits can be run against."""
