@@ -9,7 +9,7 @@ from typing import Any
 
 import uvloop
 
-from benchmarks import a2a_client, document, end_to_end, ingest, kill, overload, start
+from benchmarks import a2a_client, a2a_memory, a2a_server, document, end_to_end, ingest, kill, overload, start
 from benchmarks.gates import Gate
 from benchmarks.machine import Machine
 from benchmarks.outcome import Effort, Outcome
@@ -22,6 +22,8 @@ BENCHMARKS: dict[str, Callable[[Effort], Awaitable[Outcome]]] = {
     "overload": overload.run,
     "kill": kill.run,
     "a2a-client": a2a_client.run,
+    "a2a-server": a2a_server.run,
+    "a2a-memory": a2a_memory.run,
 }
 ALL = "all"
 ROUNDS = 3

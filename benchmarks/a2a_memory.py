@@ -31,7 +31,7 @@ async def run(effort: Effort) -> Outcome:
         resident = []
         for total in (few, many - few):
             series = Series.fresh(numbering, "memory", total, 1)
-            url = f"{server.url}{FRONTDESK.hook}"
+            url = f"{server.url}{FRONTDESK.hook}{SEND.agent}"
             plan = Plan(url, series, CONNECTIONS, CALLER, make=SEND.requests, judge=SEND.judge(series.number))
             failed += (await drive(plan)).failed
             resident.append(resident_mb(server.pid))

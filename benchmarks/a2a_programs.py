@@ -22,11 +22,16 @@ store = "sqlite:///{folder}/frontdesk.db"
 [agents.echo]
 kind = "local"
 entry = "echo"
+
+[agents.pieces]
+kind = "local"
+entry = "echo"
 options = {{ chunks = {chunks} }}
 
 [plugins.partners]
 kind = "a2a"
 agent = "echo"
+expose = ["pieces"]
 callers = [{{ name = "bench", bearer = "{caller}" }}]
 """
 
@@ -46,9 +51,9 @@ def _sdk(store: str) -> Program:
 
 def _javascript(site: Site) -> Sequence[str]:
     """Modules are looked for beside the script, so it runs from the peer's own folder."""
-    home = ROOT / ".peers/a2a-js"
+    home = ROOT / ".peers/a2a-js-sdk"
     server = shutil.copy(PEERS / "js_server.mjs", home / "js_server.mjs")
-    return (str(home / "node"), str(server), str(site.port), str(STREAM.chunks))
+    return (str(home / "bin/node"), str(server), str(site.port), str(STREAM.chunks))
 
 
 def _frontdesk(site: Site) -> Sequence[str]:
@@ -63,4 +68,4 @@ BARE = Program("bare handler", "/", False, _bare)
 SDK_MEMORY = _sdk("memory")
 SDK_SQLITE = _sdk("sqlite")
 JAVASCRIPT = Program("a2a-js, memory", "/", False, _javascript)
-FRONTDESK = Program("Frontdesk, durable", "/a2a/echo", False, _frontdesk)
+FRONTDESK = Program("Frontdesk, durable", "/a2a/", False, _frontdesk)

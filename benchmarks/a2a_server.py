@@ -95,7 +95,7 @@ async def _load(
     series = Series.fresh(numbering, "stream" if call.chunks else "send", total, 1)
     secret = CALLER if program is FRONTDESK else ""
     plan = Plan(
-        f"{server.url}{program.hook}",
+        f"{server.url}{program.hook}{call.agent if program is FRONTDESK else ''}",
         series,
         connections,
         secret,

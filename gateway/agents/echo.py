@@ -2,7 +2,8 @@
 
 from collections.abc import AsyncIterator
 
-from gateway.agents.contract import Task, Words
+from core.parts import Text
+from gateway.agents.contract import Parts, Task
 
 
 class Echo:
@@ -11,17 +12,19 @@ class Echo:
 
 
 class Pieces:
-    """Says it in so many pieces, each a chunk of its own."""
+    """Says it in so many pieces of one artifact, each heard by itself."""
 
-    resumable = True
+    resumable = False
 
     def __init__(self, chunks: int) -> None:
         self._chunks = chunks
 
-    async def work(self, task: Task) -> AsyncIterator[Words]:
+    async def work(self, task: Task) -> AsyncIterator[Parts]:
         size = max(1, -(-len(task.text) // self._chunks))
-        for start in range(0, len(task.text), size):
-            yield Words(task.text[start : start + size])
+        starts = range(0, len(task.text), size)
+        for start in starts:
+            piece = Text(task.text[start : start + size])
+            yield Parts((piece,), id="echo", more=start != starts[-1])
 
 
 def echo(chunks: int = 1) -> Echo | Pieces:

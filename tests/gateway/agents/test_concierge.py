@@ -93,7 +93,8 @@ async def test_echo_says_it_in_pieces_where_it_is_told_how_many() -> None:
 
     said = [piece async for piece in Pieces(3).work(Task("abcdefgh"))]
 
-    assert [piece.text for piece in said] == ["abc", "def", "gh"]
+    assert [text_of(piece.parts) for piece in said] == ["abc", "def", "gh"]
+    assert [piece.more for piece in said] == [True, True, False]
     with pytest.raises(ConfigurationError, match="chunks must be at least 1"):
         made("echo", {"chunks": 0})
 
