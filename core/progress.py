@@ -138,20 +138,25 @@ class Progress:
         await self.take(event, Road.PUSH)
 
     async def _store_change(self, event: TaskEvent, road: Road, change: Change, *, is_first: bool) -> None:
+        is_news, is_answer = change is Change.APPLIED, self._is_answer()
+        if is_news and isinstance(event, ArtifactUpdate) and not (event.last or is_first or is_answer):
+            self._show_words()  # a chunk is a preview, and no record
+            self._pass_on(event)
+            return
         records = (record_of(event, road, change),)
         if change is Change.FOREIGN:
             self._alarm(event)
             await self.store(records=records)
         elif change is Change.LATE:
             await self.store(records=records)
-        elif change is Change.APPLIED and self._is_answer():
+        elif is_news and is_answer:
             await self._store_answer(records)
-        elif change is Change.APPLIED and isinstance(event, ArtifactUpdate) and not is_first:
-            await self._progress(event, records)
-        elif change is Change.APPLIED or is_first:
+        elif is_news and isinstance(event, ArtifactUpdate) and not is_first:
+            await self._store_sealed(event, records)
+        elif is_news or is_first:
             self._show_words()
-            task = self.task() if change is Change.APPLIED else None
-            update = event if isinstance(event, ArtifactUpdate) and change is Change.APPLIED else None
+            task = self.task() if is_news else None
+            update = event if isinstance(event, ArtifactUpdate) and is_news else None
             await self.store(submission=SubmissionState.SUBMITTED, records=records, task=task, update=update)
             self._pass_on(update)
 
@@ -159,14 +164,11 @@ class Progress:
         confirmed = self.assembly.is_confirmed or self.cancel_wanted
         return not self.has_ended and self.assembly.rests and confirmed
 
-    async def _progress(self, event: ArtifactUpdate, records: tuple[InboxRecord, ...]) -> None:
-        """A chunk is a preview; a sealed artifact is a record; in a waiting thread a named one is delivered at once."""
+    async def _store_sealed(self, event: ArtifactUpdate, records: tuple[InboxRecord, ...]) -> None:
+        """A sealed artifact is a record; in a waiting thread a named one is delivered at once."""
         self._show_words()
-        if event.last:
-            pieces = self._early_pieces() if self.turn.waiting else ()
-            await self.store(records=records, task=self.task(), pieces=pieces, update=event)
-        else:
-            self._pass_on(event)
+        pieces = self._early_pieces() if self.turn.waiting else ()
+        await self.store(records=records, task=self.task(), pieces=pieces, update=event)
 
     def _pass_on(self, update: ArtifactUpdate | None) -> None:
         """Who follows the work hears of a chunk at once; of a sealed artifact only with its record."""
