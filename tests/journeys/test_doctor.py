@@ -49,7 +49,7 @@ async def test_a_token_that_is_refused_is_no_readiness(telegram: FakeTelegram, g
     assert (
         "plugins.support.token: Telegram does not know this token; put in the one that @BotFather shows" in complained
     )
-    assert "ready" not in said
+    assert f"{gateway.base} is ready" not in said
 
 
 async def test_a_channel_that_cannot_be_reached_is_no_readiness(
@@ -62,5 +62,5 @@ async def test_a_channel_that_cannot_be_reached_is_no_readiness(
     assert (code, complained.count("\n")) == (1, 1)
     assert complained.startswith("frontdesk: support is unreachable: ")
     assert "plugins.support.api_base" in complained
-    assert "ready" not in said
+    assert f"{gateway.base} is ready" not in said
     await telegram.come_up()
