@@ -8,7 +8,7 @@ the whole task.
 import asyncio
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ Json = dict[str, Any]
 
 HEARTBEAT = 15.0  # seconds between comments, so that proxies keep a quiet stream and dead ones are noticed
 WRITE_LIMIT = 20.0  # seconds for a reader to take what it was sent
+SMALL = 32 << 10  # bytes; half of what a connection's buffer holds before its writer has to wait
 CROWDED_RETRY = 5.0  # seconds; until a stream may have ended
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no", "X-Content-Type-Options": "nosniff"}
 
@@ -142,7 +143,7 @@ class _Stream:
         if after:
             await asyncio.sleep(after)
         try:
-            async with asyncio.timeout(self._write_limit):
+            async with asyncio.timeout(self._write_limit) if self._may_wait(data) else nullcontext():
                 await self._response.write(data)
         except (TimeoutError, ConnectionError):
             self.outcome = "reader_lost"
@@ -150,3 +151,8 @@ class _Stream:
                 self._request.transport.abort()
             return False
         return True
+
+    def _may_wait(self, data: bytes) -> bool:
+        """A small write into an empty buffer never waits, and a timer for each event is dear."""
+        transport = self._request.transport
+        return len(data) > SMALL or transport is None or transport.get_write_buffer_size() > 0
