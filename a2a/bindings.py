@@ -7,7 +7,6 @@ is not spoken: its connections would go past the guarded client.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Generic, Protocol, TypeVar
 from urllib.parse import quote, urlencode
 
@@ -17,13 +16,14 @@ from pydantic import Field, TypeAdapter
 from a2a import wire, wire_03
 from a2a.card_wire import Card
 from a2a.wire import Verb
+from core.values import value
 
 R = TypeVar("R", bound=wire.Wire)
 
 Params = Mapping[str, Any]  # of a request, in the words of 1.0
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Form(Generic[R]):
     """One kind of answer, by protocol version: in a JSON-RPC response, and bare, where an error may stand instead."""
 
@@ -60,7 +60,7 @@ CARD: Form[Card] = Form(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class HttpRequest:
     method: str
     url: str

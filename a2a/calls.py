@@ -9,7 +9,7 @@ second time.
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
 import orjson
@@ -25,6 +25,7 @@ from a2a.wire import OffProtocol, Verb
 from core.doors import outbound
 from core.doors.strict_json import BadJson, check_json_bytes
 from core.ids import new_id
+from core.values import value
 
 R = TypeVar("R", bound=wire.Wire)
 T = TypeVar("T")
@@ -32,7 +33,7 @@ T = TypeVar("T")
 _EVENT_STREAM = "text/event-stream"
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Call(Generic[R, T]):
     """What is asked, and how its answer, or each event of it, is read."""
 
@@ -43,7 +44,7 @@ class Call(Generic[R, T]):
     seconds: float  # for the whole of a plain answer; for the head of a streamed one
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class _Question(Generic[R, T]):
     """A call on its way over one binding."""
 

@@ -6,14 +6,15 @@ the stream's end cuts short is dropped, as the standard says; GetTask has the tr
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from core.values import value
 
 
 class EventTooLarge(ValueError):
     """One event went over the bound; what was kept of it is dropped, the stream must not be read further."""
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class ServerEvent:
     data: bytes
     name: str = ""  # of the `event:` field; "" is an ordinary message

@@ -6,7 +6,7 @@ Every refusal is a Fault.
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -20,11 +20,12 @@ from a2a.server.reading import Reader, View
 from a2a.server.settings import A2AServerSettings
 from a2a.server.spelling import Spelling
 from core.parts import File
+from core.values import value
 
 Json = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Call:
     """One call, as both bindings understand it."""
 

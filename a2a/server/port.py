@@ -6,13 +6,14 @@ numbers are those of the A2A 1.0 specification (tag v1.0.1).
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any, Protocol
 
 from core.agent import Artifact, ArtifactUpdate, TaskState
 from core.clock import Instant
 from core.parts import Part
+from core.values import value
 
 
 class Role(StrEnum):
@@ -20,7 +21,7 @@ class Role(StrEnum):
     AGENT = "agent"
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Caller:
     """Who calls, as the gateway authenticated it."""
 
@@ -30,7 +31,7 @@ class Caller:
     is_idempotent: bool = False  # equal sends (same message id or Idempotency-Key, same payload) are one
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Message:
     id: str
     role: Role
@@ -42,7 +43,7 @@ class Message:
     references: tuple[str, ...] = ()  # ids of tasks it refers to
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class ServedTask:
     """The whole task as it is now (4.1.1)."""
 
@@ -56,7 +57,7 @@ class ServedTask:
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class StatusChange:
     task_id: str
     context_id: str
@@ -69,7 +70,7 @@ ServedEvent = ServedTask | Message | StatusChange | ArtifactUpdate
 """What a stream carries: one Message and nothing else, or the task first and then what happens to it (3.1.2)."""
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class PushConfig:
     """Where to tell of a task's changes (4.3.1). `credentials` and `token` are secrets."""
 
@@ -82,7 +83,7 @@ class PushConfig:
     protocol: str = "1.0"  # in whose words notifications are written: of the call that set it
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Send:
     """One SendMessage (3.1.1)."""
 
@@ -95,7 +96,7 @@ class Send:
     extensions: tuple[str, ...] = ()  # the ones the caller activates, that the agent offers
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Filter:
     """What ListTasks asks for (3.1.4)."""
 
@@ -106,7 +107,7 @@ class Filter:
     after: str = ""  # the page token; "" for the first page
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class TaskPage:
     tasks: Sequence[ServedTask]  # newest status first
     next: str  # "" on the last page

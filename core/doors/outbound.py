@@ -11,7 +11,6 @@ for one policy never serves another; long streams have pools of their own too, s
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
@@ -35,6 +34,7 @@ from core.doors.failures import (
     TlsFailed,
     TooLarge,
 )
+from core.values import value
 
 __all__ = (
     "Ambiguous",
@@ -63,7 +63,7 @@ _NO_HEADERS: Mapping[str, str] = {}
 _TIMEOUTS = Timeouts()
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Answer:
     """Header names compare without case. A 3xx is an answer like any other."""
 

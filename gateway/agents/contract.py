@@ -34,15 +34,16 @@ with the process and the person is told. An open question outlives a restart in 
 """
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
 from core.parts import Part
+from core.values import value
 
 State = dict[str, Any]  # any JSON object
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Task:
     """What is to be answered. Messages that came as one are lines of `text`."""
 
@@ -52,14 +53,14 @@ class Task:
     message_id: str = ""  # what the channel calls the (last) message; "" where it has no such
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Words:
     """More of the answer; the final answer is all words since the beginning, or since the last question."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Question:
     """Ends this run. The person's answer starts the next one, which gets `state`."""
 
@@ -67,14 +68,14 @@ class Question:
     state: State = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Checkpoint:
     """The words so far and `state` are stored, as one, before `work` goes on."""
 
     state: State
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Parts:
     """Something that stands on its own: an artifact, in A2A's words. What has the same `id` adds to it."""
 
@@ -84,28 +85,28 @@ class Parts:
     more: bool = False  # there will be more of it
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Done:
     """Ends the task, with a last word about it that is no part of the answer."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Failed:
     """Ends the task: it could not be done."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Rejected:
     """Ends the task: it will not be done."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Reply:
     """Ends the task, as the first thing that is said: this is the whole answer."""
 

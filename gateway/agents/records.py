@@ -6,7 +6,7 @@ It goes once the caller has the task's final word; then the task is unknown.
 
 import asyncio
 import json
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from core.agent import Artifact, TaskState
@@ -14,9 +14,10 @@ from core.clock import Instant
 from core.errors import StoreUnavailable
 from core.parts import Part, part_from_json, part_to_json
 from core.plugin import PluginState
+from core.values import value
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class TaskRecord:
     task_id: str
     context_id: str

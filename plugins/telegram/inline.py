@@ -15,6 +15,8 @@ from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from core.values import value
+
 Mark = tuple[str, str]  # (Telegram tag, attribute: a link's target, a code block's language, or "")
 Edit = tuple[int, int, str]  # [start, end) is shown as the text given; "" hides it
 Span = tuple[int, int, Mark]  # [start, end) carries the mark
@@ -74,7 +76,7 @@ class _Run:
     closes: bool
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class _Bracket:
     start: int
     end: int  # where the label begins

@@ -12,8 +12,8 @@ paragraph that is open. A paragraph is scanned (`inline`) when it ends.
 
 import re
 from bisect import bisect_right
-from dataclasses import dataclass
 
+from core.values import value
 from plugins.telegram.inline import BOLD, Notes, inline
 from plugins.telegram.tables import align, is_table
 
@@ -36,7 +36,7 @@ def annotate(text: str, *, reach: int) -> Notes:
     return _Blocks(text, reach).run()
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class _Head:
     """What stands before a line's own text."""
 

@@ -7,13 +7,13 @@ call goes there at all, whether for a final, a preview or a typing sign (TG-21).
 
 from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from core.clock import Clock
 from core.delivery import Delivery, Op, Outcome, Payload, Refusal, Rejected, Sent
 from core.plugin import PreviewFrame
+from core.values import value
 from plugins.telegram.failures import ApiFailure
 from plugins.telegram.render import TEXT_LIMIT, RenderedText, render_markdown
 
@@ -33,7 +33,7 @@ _AGAIN = {"zh": "（重发）"}
 _AGAIN_ELSE = "(again) "
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class _Frame:
     shown_at: float  # monotonic
     words: RenderedText

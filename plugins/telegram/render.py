@@ -11,10 +11,10 @@ import html
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import regex
 
+from core.values import value
 from plugins.telegram.inline import Mark
 from plugins.telegram.markdown import annotate
 from plugins.telegram.split import Stretch, cuts, stretches, units
@@ -34,7 +34,7 @@ _RESERVED = re.compile(r"[-_*\[\]()~`#+=|{}.!\\]")
 _BLANK = regex.compile(r"[\s\p{Cc}\p{Cf}\u115f\u1160\u2800\u3164\ufffc]*")
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class RenderedText:
     """One message. `html` (parse_mode="HTML") is None when the part has no formatting worth sending or would be too
     large with it; `plain` is the source as written, sent without parse_mode then and whenever entities are refused."""
