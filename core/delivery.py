@@ -69,6 +69,7 @@ class Delivery:
     replaces: tuple[str, ...] = ()  # the channel's ids of what this takes the place of
     preview: str = ""  # the channel's id of the turn's preview, which its first delivery takes the place of
     is_repeat: bool = False  # shown again after an unknown outcome: the channel marks it
+    window: str = ""  # after a start: the envelope whose reply window had taken it
 
 
 @value(frozen=True, slots=True)

@@ -42,6 +42,7 @@ class Inbound:
     is_addressed: bool = True  # in a group: mentions the bot, replies to it, or is a command for it
     is_edit: bool = False
     is_forward: bool = False
+    is_event: bool = False  # something that happened in the chat: kept in its history, starts no work
     language: str | None = None  # BCP 47, as the channel reports it
     unsupported: str = ""  # the kind of content this gateway cannot read ("sticker"); gets a polite notice
     thread: Join | Start | None = None  # the thread it names itself, in this chat; None: the router picks one

@@ -18,11 +18,13 @@ from core.crashpoint import crashpoint
 from core.envelope import Candidate, ContextScope, Inbound, Moved, Unreadable
 from core.identity import Source, language_of
 from core.ids import new_id, secret_id
+from core.outbox import Outbox
 from core.plugin import Cursor
 from core.routes import Picked, Routes
 from core.session import Lanes
-from core.store import Admission, Admissions, Admitted, AlreadySeen
+from core.store import Admission, Admissions, Admitted, AlreadySeen, HeldWindow
 from core.telemetry import Telemetry
+from core.window import ReplyWindow
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,7 @@ class SourceIntake:
         account: Callable[[], Account],
         store: Admissions,
         lanes: Lanes,
+        outbox: Outbox,
         clock: Clock,
         telemetry: Telemetry,
         *,
@@ -62,10 +65,15 @@ class SourceIntake:
     ) -> None:
         self._is_followed = is_followed
         self._account, self._store, self._lanes, self._clock, self._telemetry = account, store, lanes, clock, telemetry
+        self._outbox = outbox
         self._moved: dict[str, str] | None = None
 
     async def accept(
-        self, batch: Sequence[Inbound | Unreadable | Moved], *, cursor: Cursor | None = None
+        self,
+        batch: Sequence[Inbound | Unreadable | Moved],
+        *,
+        cursor: Cursor | None = None,
+        window: ReplyWindow | None = None,
     ) -> Sequence[plugin.Admission]:
         account = self._account()
         if self._moved is None:
@@ -77,13 +85,16 @@ class SourceIntake:
         self._lanes.enter(owners)
         crashpoint("ingress.before_commit")
         try:
-            admissions = await self._store.admit(account.source, candidates, cursor)
+            until = None if window is None else window.until
+            admissions = await self._store.admit(account.source, candidates, cursor, window=until)
         except BaseException as error:
             self._lanes.leave(owners)
             if isinstance(error, asyncio.CancelledError):
                 self._lanes.rescan()  # it may have been stored; nobody would hear of it
             raise
         crashpoint("ingress.after_commit")
+        if window is not None:
+            self._open(window, admissions[0])
         return [self._start(account, *admitted) for admitted in zip(candidates, admissions, strict=True)]
 
     async def cursor(self, name: str) -> str | None:
@@ -106,7 +117,7 @@ class SourceIntake:
             language=account.language or language_of(inbound.language),
             refusal=refusal,
             command="" if refusal else command,
-            scope=ContextScope.NOTIFY if inbound.is_edit else ContextScope.FULL,
+            scope=ContextScope.NOTIFY if inbound.is_edit or inbound.is_event else ContextScope.FULL,
             choices=account.routes.choices(inbound, moved),
             fallbacks=account.routes.fallbacks,
             is_called=picked.is_called,
@@ -137,6 +148,15 @@ class SourceIntake:
             admissible.append(item)
         return admissible
 
+    def _open(self, window: ReplyWindow, admission: Admission) -> None:
+        match admission:
+            case Admitted(envelope, conversation=conversation):
+                self._outbox.windows.enter(window, envelope, HeldWindow(conversation, window.until))
+            case AlreadySeen(envelope, held) if held is not None:
+                self._outbox.windows.enter(window, envelope, held)
+            case _:
+                return
+
     def _start(self, account: Account, item: Candidate | Unreadable | Moved, admission: Admission) -> plugin.Admission:
         name = account.source.key
         external = item.inbound.external_id if isinstance(item, Candidate) else item.external_id
@@ -147,6 +167,8 @@ class SourceIntake:
                 self._lanes.look(thread, admission.owner, is_desk=admission.is_desk, collect=collect)
             seen = {"envelope": envelope, "thread": thread, "external_id": external}
             self._telemetry.event("envelope.admitted", account=name, outcome="accepted", **seen)
+            if admission.hands_over:
+                self._outbox.wake(admission.conversation, name)
             return plugin.Accepted(envelope, thread)
         if _is_work(item):
             self._lanes.leave((item.owner,))

@@ -21,8 +21,9 @@ from core.parts import text_of
 from core.persistence import patiently
 from core.plugin import AgentPlugin
 from core.settling import settle
-from core.store import Deliveries, NotBefore, Settlement
+from core.store import Deliveries, NotBefore, ReplyWindows, Settlement
 from core.telemetry import Telemetry
+from core.window import Windows
 
 SEND_LIMIT = 120.0  # seconds for one attempt in all; the plugin's own phases are shorter
 CONCURRENT = 64  # attempts of one account at once
@@ -56,9 +57,11 @@ class Outbox:
         clock: Clock,
         telemetry: Telemetry,
         begins: Callable[[str], Awaitable[str]],
+        windows: ReplyWindows,
     ) -> None:
         """`begins` ends the preview of the turn that is about to be answered; the channel's id of it, "" for none."""
         self._deliveries, self._channels, self._tasks = deliveries, channels, tasks
+        self.windows = Windows(windows, clock, telemetry)
         self._clock, self._telemetry, self._begins = clock, telemetry, begins
         self._lanes: dict[str, _Lane] = {}
         self._pacers = {account: Pacer(channel.limits) for account, channel in channels.items()}
@@ -84,13 +87,23 @@ class Outbox:
         return lane is not None and lane.throttled_until > self._clock.now()
 
     async def recover(self) -> int:
-        """After a start: attempts that had begun are unknown; everything else queued goes on. How many were unknown."""
+        """After a start: attempts that had begun are unknown; everything else queued goes on. How many were unknown.
+
+        What a reply window had taken holds its lane until nobody can come for it any more.
+        """
         begun = await patiently(self._deliveries.begun, self._telemetry)
         for delivery in begun:
-            await self._settle(delivery, Unknown("the gateway stopped during the attempt"))
+            if waiting := await self.windows.expect(delivery):
+                self._tasks.create_task(self._resume(delivery, waiting), name=f"window {delivery.window}")
+            else:
+                await self._settle(delivery, Unknown("the gateway stopped during the attempt"))
         for conversation, source in await patiently(self._deliveries.lanes, self._telemetry):
             self.wake(conversation, source.account)
-        return len(begun)
+        return sum(not delivery.window for delivery in begun)
+
+    async def _resume(self, delivery: Delivery, waiting: Awaitable[Outcome]) -> None:
+        await self._settle(delivery, await waiting)
+        self.wake(delivery.conversation, delivery.address.source.account)
 
     def stop(self) -> None:
         """Begin no further attempt; what is queued stays in the store."""
@@ -168,7 +181,7 @@ class Outbox:
         outcome: Outcome
         try:
             async with asyncio.timeout(SEND_LIMIT):
-                outcome = await plugin.send(delivery)
+                outcome = await self.windows.offer(delivery) or await plugin.send(delivery)
         except TimeoutError:
             outcome = Unknown(f"no answer within {SEND_LIMIT:.0f} s")
         except Exception as failure:

@@ -14,6 +14,7 @@ from core.envelope import Inbound, Moved, Unreadable
 from core.identity import Address
 from core.telemetry import Silent, Telemetry
 from core.values import value
+from core.window import ReplyWindow
 
 SILENT = Silent()
 
@@ -54,9 +55,15 @@ class Intake(Protocol):
     """The way in for one account, bound to its source."""
 
     async def accept(
-        self, batch: Sequence[Inbound | Unreadable | Moved], *, cursor: Cursor | None = None
+        self,
+        batch: Sequence[Inbound | Unreadable | Moved],
+        *,
+        cursor: Cursor | None = None,
+        window: ReplyWindow | None = None,
     ) -> Sequence[Admission]:
         """Take responsibility for the batch, in its order; durable when this returns, one admission for each.
+
+        `window` is the request that brought a batch of one, kept open for the answer to it: see core/window.py.
 
         Raises Busy (nothing was stored; 503 with Retry-After, or wait), FloodFromSender (429) and StoreUnavailable
         (503): the vendor must not be acknowledged, and redelivers.

@@ -22,6 +22,16 @@ from core.values import value
 
 
 @value(frozen=True, slots=True)
+class HeldWindow:
+    """What the store has of an envelope's reply window."""
+
+    conversation: str
+    until: Instant
+    answer: str | None = None  # what it was answered with, as the channel's plugin made it
+    was_asked: bool = False  # a request was pending when the answer was taken
+
+
+@value(frozen=True, slots=True)
 class Admitted:
     """An envelope is in its session's queue (or history)."""
 
@@ -30,11 +40,13 @@ class Admitted:
     conversation: str
     thread: str  # "" for context_scope notify: nothing is to be started
     is_desk: bool  # for the host itself: overtakes work, needs no agent
+    hands_over: bool = False  # deliveries that waited for this person are queued again: their lane is to look
 
 
 @value(frozen=True, slots=True)
 class AlreadySeen:
     envelope: str
+    window: HeldWindow | None = None  # where it was admitted with one, as long as that is kept
 
 
 @value(frozen=True, slots=True)
@@ -47,9 +59,16 @@ Admission = Admitted | AlreadySeen | NotAdmitted
 
 class Admissions(Protocol):
     async def admit(
-        self, source: Source, batch: Sequence[Candidate | Unreadable | Moved], cursor: Cursor | None = None
+        self,
+        source: Source,
+        batch: Sequence[Candidate | Unreadable | Moved],
+        cursor: Cursor | None = None,
+        *,
+        window: Instant | None = None,
     ) -> tuple[Admission, ...]:
         """One admission for each member, in order: raw row, dedupe keys, conversation, session, thread and envelope.
+
+        `window`: each envelope admitted has a reply window until then.
 
         Threads are picked by core.router.pick_thread from what the store knows at that instant. A candidate whose
         pick is "ask which question" is admitted for the desk with the command "which". One that names a thread itself
@@ -282,6 +301,24 @@ class Turns(Protocol):
         ...
 
 
+# ---------------------------------------------------------------------------------------------- reply windows
+
+
+class ReplyWindows(Protocol):
+    async def ride(self, envelope: str, delivery: str, answer: str, *, was_asked: bool) -> bool:
+        """Answer the envelope's window with this, once: False when it has an answer, or there is no such window.
+
+        `delivery` is the one whose words these are, "" for the channel's own. `was_asked`: a request is pending.
+        """
+        ...
+
+    async def unride(self, envelope: str, delivery: str) -> None:
+        """Nobody came for the answer, nor will: the window has none again, and the delivery goes another way."""
+        ...
+
+    async def held(self, envelope: str) -> HeldWindow | None: ...
+
+
 # ---------------------------------------------------------------------------------------------- deliveries
 
 
@@ -330,7 +367,10 @@ class Deliveries(Protocol):
         ...
 
     async def begun(self) -> Sequence[Delivery]:
-        """After a start: deliveries whose attempt had begun when the process ended; each is to be settled Unknown."""
+        """After a start: deliveries whose attempt had begun when the process ended.
+
+        Each is to be settled Unknown, or, where it has a `window`, by what becomes of that.
+        """
         ...
 
     async def again(self, conversation: str, now: Instant) -> int:
@@ -382,5 +422,7 @@ class DeskRecords(Protocol):
         ...
 
 
-class Store(Admissions, Turns, Deliveries, DeskRecords, PushTargets, FollowedRecords, Protocol):
+class Store(
+    Admissions, Turns, ReplyWindows, Deliveries, DeskRecords, PushTargets, FollowedRecords, Protocol
+):
     """All of the above; leases and plugin state stand beside it (core/plugin.py)."""

@@ -66,6 +66,7 @@ class Line:
             clock,
             telemetry,
             lambda turn: self.previews.end(turn),
+            store,
         )
         self.previews = Previews(self.plugins, store, tasks, self.outbox.is_throttled, telemetry)
         self.pushes = PushBook(store, push_base(settings))
@@ -111,6 +112,7 @@ class Line:
             lambda: self._accounts[account],
             self.store,
             self.lanes,
+            self.outbox,
             self._clock,
             self._telemetry,
             is_followed=follows(self.plugins[account]),

@@ -143,7 +143,12 @@ class DeliveryTables(Tables):
         return [(id, self._conversations[id].address.source) for id in sorted(places)]
 
     async def begun(self) -> Sequence[Delivery]:
-        return [self._as_claimed(held) for held in self._deliveries.values() if held.state is ATTEMPTING]
+        taken = {row.delivery: envelope for envelope, row in self._windows.items() if row.delivery}
+        return [
+            replace(self._as_claimed(held), window=taken.get(held.delivery.id, ""))
+            for held in self._deliveries.values()
+            if held.state is ATTEMPTING
+        ]
 
     async def again(self, conversation: str, now: Instant) -> int:
         place = self._resolve(conversation)

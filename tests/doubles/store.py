@@ -25,6 +25,7 @@ from core.store import (
     Cancellation,
     DeskView,
     Disposition,
+    HeldWindow,
     NotAdmitted,
     Observation,
     OpenTask,
@@ -38,7 +39,7 @@ from core.store import (
 from gateway.store.rules import TEXT_SHOWN, is_open, state_after
 from tests.doubles.deliveries import SHOWN, UNKNOWN
 from tests.doubles.followed import FollowedTables
-from tests.doubles.tables import AT_WORK, ConversationRow, ThreadRow, TurnRow
+from tests.doubles.tables import AT_WORK, ConversationRow, ThreadRow, TurnRow, WindowRow
 
 _OUTCOMES: dict[type, str] = {Unreadable: "unreadable", Moved: "moved"}
 
@@ -47,12 +48,26 @@ class MemoryStore(FollowedTables):
     # ------------------------------------------------------------------ admissions
 
     async def admit(
-        self, source: Source, batch: Sequence[Candidate | Unreadable | Moved], cursor: Cursor | None = None
+        self,
+        source: Source,
+        batch: Sequence[Candidate | Unreadable | Moved],
+        cursor: Cursor | None = None,
+        *,
+        window: Instant | None = None,
     ) -> tuple[Admission, ...]:
         admissions = tuple([self._admit(source, item) for item in batch])
+        if window is not None:
+            admissions = tuple([self._with_window(admission, window) for admission in admissions])
         if cursor is not None:
             self._state[source.key, f"cursor:{cursor.name}"] = (cursor.value, 1)
         return admissions
+
+    def _with_window(self, admission: Admission, until: Instant) -> Admission:
+        if isinstance(admission, Admitted):
+            self._windows[admission.envelope] = WindowRow(HeldWindow(admission.conversation, until))
+        elif isinstance(admission, AlreadySeen) and admission.envelope in self._windows:
+            return replace(admission, window=self._windows[admission.envelope].held)
+        return admission
 
     def _admit(self, source: Source, item: Candidate | Unreadable | Moved) -> Admission:
         is_message = isinstance(item, Candidate) and not item.refusal
@@ -97,9 +112,14 @@ class MemoryStore(FollowedTables):
         person = self._people.setdefault((source.key, inbound.sender), Person(new_id(), item.owner, item.language))
         person = self._people[source.key, inbound.sender] = replace(person, language=item.language)
         seq = place.newest = next(self._seqs)
-        for held in self._deliveries.values():
-            if held.delivery.conversation == place.id and held.state is DeliveryState.WAITING_FOR_USER:
-                self._queue(held, self._clock.now())
+        waiting = [
+            held
+            for held in self._deliveries.values()
+            if held.delivery.conversation == place.id and held.state is DeliveryState.WAITING_FOR_USER
+        ]
+        hands_over = bool(waiting) and item.scope is not ContextScope.NOTIFY
+        for held in waiting if hands_over else ():
+            self._queue(held, self._clock.now())
         thread, command = self._pick(place, person, item, seq)
         envelope = Envelope(
             item.envelope_id,
@@ -115,7 +135,7 @@ class MemoryStore(FollowedTables):
         )
         self._envelopes[seq] = (place.id, envelope)
         if thread is None:
-            return Admitted(item.envelope_id, place.owner, place.id, "", is_desk=False)
+            return Admitted(item.envelope_id, place.owner, place.id, "", is_desk=False, hands_over=hands_over)
         thread.queue.append(envelope)
         self._thread_of_envelope[envelope.id] = thread.id
         if (work := self._works.get(thread.id)) is not None:
@@ -123,7 +143,7 @@ class MemoryStore(FollowedTables):
             work.history.append(Heard(envelope.message_id, envelope.parts, True, envelope.attached))
         if inbound.message_id and not thread.is_desk:
             self._thread_of[place.id, inbound.message_id] = thread.id
-        return Admitted(item.envelope_id, place.owner, place.id, thread.id, thread.is_desk)
+        return Admitted(item.envelope_id, place.owner, place.id, thread.id, thread.is_desk, hands_over)
 
     def _place(self, source: Source, item: Candidate) -> ConversationRow:
         chat = self._aliases.get(source.key, {}).get(item.inbound.chat, item.inbound.chat)

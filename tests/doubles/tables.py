@@ -11,7 +11,7 @@ from core.followed import Heard, Said, Target
 from core.identity import Address, Person, Source
 from core.ids import new_id
 from core.push import PushTarget
-from core.store import RemoteTask, Turn, TurnState
+from core.store import HeldWindow, RemoteTask, Turn, TurnState
 from gateway.store.rules import Policy
 
 ACTIVE = ("queued", "running", "waiting")
@@ -95,6 +95,12 @@ class WorkRow:
             self.state, self.said, self.time = state, said, max(self.time, time)
 
 
+@dataclass
+class WindowRow:
+    held: HeldWindow
+    delivery: str = ""
+
+
 class Tables:
     def __init__(self, *, policy: Policy | None = None, clock: Clock | None = None) -> None:
         self._policy, self._clock = policy or Policy(), clock or SystemClock()
@@ -111,6 +117,7 @@ class Tables:
         self._deliveries: dict[str, DeliveryRow] = {}
         self._push_targets: dict[str, PushTarget] = {}
         self._state: dict[tuple[str, str], tuple[str, int]] = {}
+        self._windows: dict[str, WindowRow] = {}  # by envelope
         self._leases: dict[str, tuple[str, int, Instant]] = {}
         self._works: dict[str, WorkRow] = {}  # by thread
         self._targets: dict[tuple[str, str], Target] = {}
@@ -152,6 +159,24 @@ class Tables:
         present, fence, _ = self._leases.get(name, ("", 0, 0.0))
         if present == holder:
             self._leases[name] = ("", fence, 0.0)
+
+    # ------------------------------------------------------------------ reply windows
+
+    async def ride(self, envelope: str, delivery: str, answer: str, *, was_asked: bool) -> bool:
+        row = self._windows.get(envelope)
+        if row is None or row.held.answer is not None:
+            return False
+        row.held, row.delivery = replace(row.held, answer=answer, was_asked=was_asked), delivery
+        return True
+
+    async def unride(self, envelope: str, delivery: str) -> None:
+        row = self._windows.get(envelope)
+        if row is not None and row.delivery == delivery:
+            row.held, row.delivery = replace(row.held, answer=None, was_asked=False), ""
+
+    async def held(self, envelope: str) -> HeldWindow | None:
+        row = self._windows.get(envelope)
+        return row.held if row else None
 
     # ------------------------------------------------------------------ conversations
 

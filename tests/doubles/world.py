@@ -78,6 +78,7 @@ class World:
         """`others` are agents that a message may name besides the account's own."""
         self.store, self.agent, self.plugin, self.events = store, agent, plugin, Events()
         clock, plugins = SystemClock(), {"desk": plugin}
+        self.clock = clock
         is_followed = plugin.capabilities.follows
         self._followers = {"desk": cast(FollowingPlugin, plugin).follower} if is_followed else {}
         self.outbox = Outbox(
@@ -87,6 +88,7 @@ class World:
             clock,
             self.events,
             lambda turn: self.previews.end(turn),
+            store,
         )
         self.previews = Previews(plugins, store, tasks, self.outbox.is_throttled, self.events)
         pushes = agent if push_base or getattr(agent, "way", "") else None
@@ -130,6 +132,7 @@ class World:
             lambda: replace(account, routes=self.routes),
             store,
             self.lanes,
+            self.outbox,
             clock,
             self.events,
             is_followed=is_followed,
@@ -141,10 +144,10 @@ class World:
         [admission] = await self.intake.accept([replace(self.inbound(text, sender), **fields)])  # type: ignore[arg-type]
         return admission
 
-    def inbound(self, text: str, sender: str) -> Inbound:
+    def inbound(self, text: str, sender: str, keys: tuple[str, ...] = ()) -> Inbound:
         number = str(next(self._numbers))
         return Inbound(
-            keys=(f"update:{number}",),
+            keys=keys or (f"update:{number}",),
             external_id=number,
             chat=sender,
             sender=sender,

@@ -18,7 +18,7 @@ from core.plugin import Cursor
 from core.router import AskWhich, Join, Start, ThreadFact, pick_thread
 from core.store import Admission, Admitted, AlreadySeen, NotAdmitted
 from gateway.store.rules import Policy
-from gateway.store.sqlite import followed
+from gateway.store.sqlite import followed, windows
 from gateway.store.sqlite.memory import Place, Queue
 from gateway.store.sqlite.names import name, number
 from gateway.store.sqlite.places import (
@@ -57,11 +57,22 @@ def admit(
     cursor: Cursor | None,
     policy: Policy,
     now: Instant,
+    window: Instant | None = None,
 ) -> tuple[Admission, ...]:
     admissions = tuple([_admit_one(tx, source, item, policy, now) for item in batch])
+    if window is not None:
+        admissions = tuple([_with_window(tx, admission, window) for admission in admissions])
     if cursor is not None:
         tx.execute(SQL["put_cursor"], (source.key, f"cursor:{cursor.name}", cursor.value))
     return admissions
+
+
+def _with_window(tx: Tx, admission: Admission, until: Instant) -> Admission:
+    if isinstance(admission, Admitted):
+        windows.open_window(tx, admission.envelope, admission.conversation, until)
+    elif isinstance(admission, AlreadySeen) and admission.envelope:
+        return AlreadySeen(admission.envelope, windows.held(tx, admission.envelope))
+    return admission
 
 
 def read_cursor(tx: Tx, source: Source, name: str) -> str | None:
@@ -135,7 +146,8 @@ def _admit_message(tx: Tx, source: Source, item: Candidate, policy: Policy, now:
     place = _place(tx, source, item, now)
     person = _person(tx, source, item)
     seq = place.newest_seq = next_seq(tx)
-    if place.waits_for_user:
+    hands_over = place.waits_for_user and item.scope is not _NOTIFY
+    if hands_over:
         place.waits_for_user = False
         tx.execute(SQL["queue_waiting_for_user"], (now, now + policy.max_age, place.id))
     agent, fallback = item.agents_for(place.chosen)
@@ -170,7 +182,7 @@ def _admit_message(tx: Tx, source: Source, item: Candidate, policy: Policy, now:
     )
     if thread:
         _remember(tx, Queue(place, agent, is_desk, [_envelope(item, seq, person, command)]), thread)
-    return Admitted(item.envelope_id, place.owner, place.id, thread, is_desk)
+    return Admitted(item.envelope_id, place.owner, place.id, thread, is_desk, hands_over)
 
 
 def next_seq(tx: Tx) -> int:

@@ -5,6 +5,7 @@ nothing else of the lane is. So part k+1 never leaves before part k has an answe
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from hashlib import blake2b
 from typing import Any
 
@@ -20,6 +21,7 @@ from gateway.store.sqlite.names import delivery_name, number, turn_of
 from gateway.store.sqlite.places import move_chat, place
 from gateway.store.sqlite.queries import load
 from gateway.store.sqlite.texts import decoded, encoded
+from gateway.store.sqlite.windows import window_of
 from gateway.store.sqlite.writer import Tx
 
 SQL = load("deliveries.sql")
@@ -194,7 +196,11 @@ def lanes(tx: Tx) -> list[tuple[str, Source]]:
 def begun(tx: Tx) -> list[Delivery]:
     rows = tx.execute(SQL["attempting"]).fetchall()
     found = [(place(tx, row[19]), row) for row in rows]
-    return [_delivery(tx, where, row, attempt=row[9]) for where, row in found if where is not None]
+    return [
+        replace(_delivery(tx, where, row, attempt=row[9]), window=window_of(tx, row[0]))
+        for where, row in found
+        if where is not None
+    ]
 
 
 def again(tx: Tx, conversation: str, policy: Policy, now: Instant) -> int:

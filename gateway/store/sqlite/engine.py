@@ -18,7 +18,18 @@ from core.identity import Address, Source
 from core.persistence import patiently
 from core.plugin import Cursor, Entry
 from core.push import PushTarget
-from core.store import Admission, Cancellation, DeskView, NotBefore, Observation, OpenTask, Ready, Settlement, Turn
+from core.store import (
+    Admission,
+    Cancellation,
+    DeskView,
+    HeldWindow,
+    NotBefore,
+    Observation,
+    OpenTask,
+    Ready,
+    Settlement,
+    Turn,
+)
 from core.telemetry import Silent
 from gateway.store.rules import Policy
 from gateway.store.sqlite import (
@@ -33,6 +44,7 @@ from gateway.store.sqlite import (
     schema,
     state,
     turns,
+    windows,
 )
 from gateway.store.sqlite.history import history
 from gateway.store.sqlite.holding import POLL, FileHold
@@ -134,10 +146,15 @@ class SqliteStore:
     # ------------------------------------------------------------------ admissions
 
     async def admit(
-        self, source: Source, batch: Sequence[Candidate | Unreadable | Moved], cursor: Cursor | None = None
+        self,
+        source: Source,
+        batch: Sequence[Candidate | Unreadable | Moved],
+        cursor: Cursor | None = None,
+        *,
+        window: Instant | None = None,
     ) -> tuple[Admission, ...]:
         policy, now = self._policy, self._clock.now()
-        return await self._run(lambda tx: admissions.admit(tx, source, batch, cursor, policy, now))
+        return await self._run(lambda tx: admissions.admit(tx, source, batch, cursor, policy, now, window))
 
     async def cursor(self, source: Source, name: str) -> str | None:
         return await self._run(lambda tx: admissions.read_cursor(tx, source, name))
@@ -251,6 +268,15 @@ class SqliteStore:
 
     async def again(self, conversation: str, now: Instant) -> int:
         return await self._run(lambda tx: deliveries.again(tx, conversation, self._policy, now))
+
+    async def ride(self, envelope: str, delivery: str, answer: str, *, was_asked: bool) -> bool:
+        return await self._run(lambda tx: windows.ride(tx, envelope, delivery, answer, was_asked))
+
+    async def unride(self, envelope: str, delivery: str) -> None:
+        await self._run(lambda tx: windows.unride(tx, envelope, delivery))
+
+    async def held(self, envelope: str) -> HeldWindow | None:
+        return await self._run(lambda tx: windows.held(tx, envelope))
 
     async def retry(self, delivery: str, now: Instant) -> str | None:
         """Queue an unknown, dead or rejected delivery once more; the conversation to wake, None when it is neither."""

@@ -16,7 +16,7 @@ import orjson
 
 from core.clock import Instant
 from gateway.store.rules import Policy, is_open
-from gateway.store.sqlite import followed
+from gateway.store.sqlite import followed, windows
 from gateway.store.sqlite.queries import load
 from gateway.store.sqlite.writer import Tx
 
@@ -63,7 +63,13 @@ class Sweep:
         self._now, self._horizon, self._round = now, now - policy.retention, keys
         self._round.begin_sweep(now)
         self._turn, self._seq, self._raw = 0, 0, 0
-        self._left: list[Callable[[Tx], tuple[int, bool]]] = [self._raws, self._envelopes, self._turns, self._keys]
+        self._left: list[Callable[[Tx], tuple[int, bool]]] = [
+            self._windows,
+            self._raws,
+            self._envelopes,
+            self._turns,
+            self._keys,
+        ]
 
     @property
     def is_done(self) -> bool:
@@ -101,6 +107,10 @@ class Sweep:
         if rows:
             self._seq = rows[-1][0]
         return len(aside), len(old) < STEP
+
+    def _windows(self, tx: Tx) -> tuple[int, bool]:
+        removed = windows.drop_old(tx, self._now, STEP)
+        return removed, removed < STEP
 
     def _raws(self, tx: Tx) -> tuple[int, bool]:
         rows = tx.execute(SQL["old_raw"], (self._raw, STEP)).fetchall()

@@ -9,6 +9,7 @@ from core.envelope import Inbound, Moved, Unreadable
 from core.identity import Address
 from core.parts import text_of
 from core.plugin import Accepted, Admission, Cursor, Duplicate, Entry, Refused
+from core.window import ReplyWindow
 from plugins.telegram.patience import Patience
 from tests.fakes.serving import Changes
 
@@ -36,7 +37,10 @@ class RecordingIntake:
     def take_at_most(self, room: int, error: Exception) -> None:
         self.room, self._full = room, error
 
-    async def accept(self, batch: Sequence[Item], *, cursor: Cursor | None = None) -> Sequence[Admission]:
+    async def accept(
+        self, batch: Sequence[Item], *, cursor: Cursor | None = None, window: ReplyWindow | None = None
+    ) -> Sequence[Admission]:
+        assert window is None, "a bot's update is not answered in the request that brings it"
         self.batches.append((tuple(batch), cursor))
         self.changes.mark()
         await asyncio.sleep(0)

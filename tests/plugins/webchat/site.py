@@ -18,6 +18,7 @@ from core.envelope import Inbound, Moved, Unreadable
 from core.identity import Address, Source
 from core.parts import Text
 from core.plugin import Accepted, Admission, Cursor, Duplicate, Entry, Host, PreviewFrame, Refused
+from core.window import ReplyWindow
 from plugins.webchat.plugin import WebchatPlugin
 from plugins.webchat.settings import Access, WebchatSettings
 from tests.waiting import until
@@ -39,8 +40,13 @@ class Desk:
         self._news = asyncio.Event()
 
     async def accept(
-        self, batch: Sequence[Inbound | Unreadable | Moved], *, cursor: Cursor | None = None
+        self,
+        batch: Sequence[Inbound | Unreadable | Moved],
+        *,
+        cursor: Cursor | None = None,
+        window: ReplyWindow | None = None,
     ) -> Sequence[Admission]:
+        assert window is None, "a page is answered by its stream"
         if self.trouble:
             raise self.trouble.pop(0)
         return [self._admit(cast(Inbound, item)) for item in batch]

@@ -1,0 +1,218 @@
+"""Reply windows: requests that somebody keeps open and that an answer may ride on, and what becomes of such an answer.
+
+A channel's plugin makes a `ReplyWindow` for a request that may be answered with words, gives it to its intake with the
+message, and waits. The outbox offers each delivery it has claimed to the open windows of the conversation before it
+asks the plugin to send it. A window takes one answer: by compare-and-set in the store, so that no other road gives it
+too, and durably, so that a sender who asks again (the same envelope, a later request, after a restart as well) gets
+the very same answer.
+
+What was written to a request is at best presumed: nobody confirms it, and only a sender who comes back contradicts.
+A window whose request ended before the answer came is closed; where the sender is known to ask again, it stays open
+between its requests. An answer that no request came for was certainly not shown, and goes the ordinary way.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from core.clock import Clock, Instant
+from core.delivery import Delivery, Outcome, Sent, Unknown
+from core.errors import StoreUnavailable
+from core.persistence import patiently
+from core.telemetry import Telemetry
+
+if TYPE_CHECKING:
+    from core.store import HeldWindow, ReplyWindows
+
+GRACE = 1.0  # seconds past `until` that a request which came in time may still need for its writing
+
+Carry = Callable[[Delivery], str | None]
+
+
+class ReplyWindow:
+    """One pending request. Give it to `Intake.accept`, wait for `answer`, write it, say `written`; `leave` in any case.
+
+    `until`: when the sender stops asking for this message. `carry` puts a delivery into the form in which this
+    request can be answered, None for what it cannot carry; pure. `returns`: a request that stays unanswered is made
+    again by its sender before `until`, so that the window is open in between as well.
+    """
+
+    def __init__(self, until: Instant, carry: Carry, *, returns: bool = False) -> None:
+        self.until, self.carry, self.returns = until, carry, returns
+        self._shared: _Shared | None = None  # None: the message was refused, there is nothing to wait for
+
+    async def answer(self, seconds: float) -> str | None:
+        """The answer as `carry` made it, as soon as there is one; None when there is none within so many seconds."""
+        if self._shared is None:
+            return None
+        try:
+            async with asyncio.timeout(max(0.0, seconds)):
+                await self._shared.taken.wait()
+        except TimeoutError:
+            return None
+        return self._shared.answer
+
+    async def close(self, words: str) -> str:
+        """Answer with these words of the channel's own, unless an answer was faster; what is to be written."""
+        return words if self._shared is None else await self._shared.close(words)
+
+    def written(self) -> None:
+        """The answer was handed to the connection."""
+        if self._shared is not None:
+            self._shared.written = True
+            self._shared.changed.set()
+
+    def leave(self, *, unheard: bool = False) -> None:
+        """The request is over. `unheard`: its sender got no answer and asks again, if it ever does so."""
+        if self._shared is not None:
+            self._shared.leave(self, unheard=unheard)
+
+
+class _Shared:
+    """What all requests for one envelope share."""
+
+    def __init__(self, windows: "Windows", envelope: str, held: "HeldWindow", window: ReplyWindow | None) -> None:
+        self._windows, self.envelope, self.held = windows, envelope, held
+        self.carry: Carry = window.carry if window is not None else (lambda _: None)
+        self.requests: list[ReplyWindow] = []
+        self.answer: str | None = None
+        self.taken, self.changed = asyncio.Event(), asyncio.Event()
+        self.written = False
+        self.returns = window is None or window.returns
+        self.was_asked = False  # since the answer was taken, a request was there that may have got it
+        if held.answer is not None:
+            self.give(held.answer)
+
+    def enter(self, window: ReplyWindow) -> None:
+        window._shared, self.carry = self, window.carry
+        self.requests.append(window)
+        self.was_asked = self.was_asked or self.answer is not None
+        self.changed.set()
+
+    def leave(self, window: ReplyWindow, *, unheard: bool) -> None:
+        if window in self.requests:
+            self.requests.remove(window)
+        self.returns = (self.returns or self.answer is not None) if unheard else False
+        self.changed.set()
+        if self.is_over:
+            self._windows.forget(self)
+
+    def give(self, answer: str) -> None:
+        self.answer = answer
+        self.was_asked = self.was_asked or bool(self.requests)
+        self.taken.set()
+
+    def is_open(self, now: Instant) -> bool:
+        return self.answer is None and (bool(self.requests) or (self.returns and now < self.held.until))
+
+    @property
+    def is_over(self) -> bool:
+        """Nobody is there for the answer, and nobody will come."""
+        return not self.requests and not self.returns
+
+    async def close(self, words: str) -> str:
+        if self.answer is None and not await self._windows.take(self, "", words):
+            with suppress(TimeoutError):  # whoever was faster has stored it and gives it now
+                async with asyncio.timeout(GRACE):
+                    await self.taken.wait()
+        return self.answer or words
+
+
+class Windows:
+    """The open windows of one process, by conversation."""
+
+    def __init__(self, store: "ReplyWindows", clock: Clock, telemetry: Telemetry) -> None:
+        self._store, self._clock, self._telemetry = store, clock, telemetry
+        self._open: dict[str, dict[str, _Shared]] = {}  # by conversation and envelope, oldest first
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+
+    def enter(self, window: ReplyWindow, envelope: str, held: "HeldWindow") -> None:
+        """A request waits for what is answered to this envelope. `held` is what the store has of its window."""
+        now = self._clock.now()
+        shared = self._open.get(held.conversation, {}).get(envelope)
+        if shared is None:
+            if held.answer is None and held.until <= now:
+                return  # the same request long after: nobody of that time is waiting any more
+            shared = self._keep(_Shared(self, envelope, held, window))
+        shared.enter(window)
+
+    async def offer(self, delivery: Delivery) -> Outcome | None:
+        """Let an open window of the conversation carry it; None when none can, and it is to be sent."""
+        for shared in list(self._open.get(delivery.conversation, {}).values()):
+            if not shared.is_open(self._clock.now()) or (answer := shared.carry(delivery)) is None:
+                continue
+            if await self.take(shared, delivery.id, answer):
+                outcome = await self._carried(shared, delivery, self._clock.now())
+                if outcome is not None:
+                    return outcome
+        return None
+
+    async def expect(self, delivery: Delivery) -> Awaitable[Outcome] | None:
+        """After a start: an answer was taken, and its sender may ask again; what becomes of it, None when none was."""
+        held = None
+        if delivery.window:
+            held = await patiently(lambda: self._store.held(delivery.window), self._telemetry)
+        return None if held is None else self._fetched(self._keep(_Shared(self, delivery.window, held, None)))
+
+    async def _fetched(self, shared: _Shared) -> Outcome:
+        await self._until_written(shared)
+        self.forget(shared)
+        if shared.written or shared.held.was_asked:
+            return Sent((), presumed=True)
+        return Unknown("the gateway stopped before anybody fetched the answer")
+
+    async def take(self, shared: _Shared, delivery: str, answer: str) -> bool:
+        """Store the answer as the window's only one; False when it has another, or the store cannot say."""
+        was_asked = bool(shared.requests)
+        try:
+            is_taken = await self._store.ride(shared.envelope, delivery, answer, was_asked=was_asked)
+        except StoreUnavailable:
+            return False
+        if is_taken:
+            shared.give(answer)
+        return is_taken
+
+    async def _carried(self, shared: _Shared, delivery: Delivery, begun: Instant) -> Outcome | None:
+        await self._until_written(shared)
+        if shared.written:
+            outcome: Outcome | None = Sent((), presumed=True)
+        elif shared.was_asked:
+            outcome = Unknown("the request that took the answer ended before it was written")
+        else:
+            await patiently(lambda: self._store.unride(shared.envelope, delivery.id), self._telemetry)
+            outcome = None
+        seconds = round(self._clock.now() - begun, 6)
+        name = "written" if shared.written else "lost" if shared.was_asked else "not_fetched"
+        self._telemetry.event(
+            "window.carried", delivery=delivery.id, envelope=shared.envelope, outcome=name, duration=seconds
+        )
+        return outcome
+
+    async def _until_written(self, shared: _Shared) -> None:
+        """Until a request took the answer away, or none will come for it any more."""
+        left = max(0.0, shared.held.until - self._clock.now()) + GRACE
+        try:
+            async with asyncio.timeout(left):
+                while not (shared.written or shared.is_over):
+                    shared.changed.clear()
+                    await shared.changed.wait()
+        except TimeoutError:
+            return
+
+    def _keep(self, shared: _Shared) -> _Shared:
+        self._open.setdefault(shared.held.conversation, {})[shared.envelope] = shared
+        left = max(0.0, shared.held.until - self._clock.now()) + GRACE
+        loop = asyncio.get_running_loop()
+        self._timers[shared.envelope] = loop.call_later(left, self.forget, shared)
+        return shared
+
+    def forget(self, shared: _Shared) -> None:
+        timer = self._timers.pop(shared.envelope, None)
+        if timer is not None:
+            timer.cancel()
+        windows = self._open.get(shared.held.conversation, {})
+        if windows.get(shared.envelope) is shared:
+            del windows[shared.envelope]
+            if not windows:
+                del self._open[shared.held.conversation]

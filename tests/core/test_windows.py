@@ -1,0 +1,202 @@
+"""Answers that ride on a pending request: taken once, given again to whoever comes again, and never said twice."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from core.agent import Ask, TaskEvent, TaskState
+from core.delivery import Delivery, Refusal, Rejected
+from core.parts import text_of
+from core.plugin import Accepted, Duplicate
+from core.store import Store
+from core.window import ReplyWindow
+from tests.doubles.agent import FakeAgent, task
+from tests.doubles.plugin import FakePlugin
+from tests.doubles.world import World, world
+from tests.waiting import until
+
+PATIENT = 10.0  # seconds; how long a request of these tests stays open
+CLOSED = Rejected(Refusal.WINDOW_CLOSED, "the person has to write first")
+
+
+class Parked:
+    """A script that waits for the test before it answers."""
+
+    def __init__(self) -> None:
+        self.released = asyncio.Event()
+
+    async def __call__(self, ask: Ask) -> AsyncIterator[TaskEvent]:
+        yield task(ask, TaskState.WORKING)
+        await self.released.wait()
+        yield task(ask, TaskState.COMPLETED, text_of(ask.parts).upper())
+
+
+def carry(delivery: Delivery) -> str | None:
+    """These requests take what is shorter than a part of the channel."""
+    text = str(delivery.payload["text"])
+    return text if len(text) < 40 else None
+
+
+async def asks(desk: World, text: str, key: str, *, returns: bool = False, left: float = PATIENT) -> ReplyWindow:
+    """A request that brings a message and stays open."""
+    window = ReplyWindow(desk.clock.now() + left, carry, returns=returns)
+    (admission,) = await desk.intake.accept([desk.inbound(text, "ann", keys=(key,))], window=window)
+    assert isinstance(admission, Accepted | Duplicate)
+    return window
+
+
+async def outcomes(desk: World, count: int) -> list[object]:
+    await until(lambda: len(desk.events.of("delivery.attempted")) >= count)
+    return [fields["outcome"] for fields in desk.events.of("delivery.attempted")]
+
+
+async def test_an_answer_rides_on_the_request_that_waits_and_is_presumed(store: Store) -> None:
+    async with world(store) as desk:
+        window = await asks(desk, "hello", "1")
+        assert await window.answer(PATIENT) == "HELLO"
+        window.written()
+        window.leave()
+        assert await outcomes(desk, 1) == ["presumed"]
+        assert desk.plugin.sent == []
+
+
+async def test_the_same_request_again_gets_the_same_answer_and_asks_nobody(store: Store) -> None:
+    async with world(store) as desk:
+        first = await asks(desk, "hello", "1")
+        assert await first.answer(PATIENT) == "HELLO"
+        first.written()
+        first.leave()
+        again = await asks(desk, "hello", "1")
+        assert await again.answer(PATIENT) == "HELLO"
+        assert len(desk.agent.asks) == 1
+
+
+async def test_when_nobody_waits_any_more_it_is_sent(store: Store) -> None:
+    agent, parked = FakeAgent(), Parked()
+    agent.script = parked
+    async with world(store, agent) as desk:
+        window = await asks(desk, "hello", "1")
+        assert await window.answer(0.01) is None
+        window.leave()
+        parked.released.set()
+        assert await desk.plugin.until(1) == ["HELLO"]
+        assert await outcomes(desk, 1) == ["delivered"]
+
+
+async def test_between_two_requests_of_one_sender_an_answer_waits_for_the_next(store: Store) -> None:
+    agent, parked = FakeAgent(), Parked()
+    agent.script = parked
+    async with world(store, agent) as desk:
+        first = await asks(desk, "hello", "1", returns=True)
+        assert await first.answer(0.01) is None
+        first.leave(unheard=True)
+        parked.released.set()
+        await until(lambda: desk.events.of("turn.finished"))
+        second = await asks(desk, "hello", "1", returns=True)
+        assert await second.answer(PATIENT) == "HELLO"
+        second.written()
+        second.leave()
+        assert await outcomes(desk, 1) == ["presumed"]
+        assert desk.plugin.sent == []
+
+
+async def test_an_answer_that_nobody_fetches_is_sent_after_all(store: Store) -> None:
+    agent, parked = FakeAgent(), Parked()
+    agent.script = parked
+    async with world(store, agent) as desk:
+        first = await asks(desk, "hello", "1", returns=True, left=0.1)
+        assert await first.answer(0.01) is None
+        first.leave(unheard=True)
+        parked.released.set()
+        assert await desk.plugin.until(1) == ["HELLO"]
+        assert await outcomes(desk, 1) == ["delivered"]
+
+
+async def test_a_request_that_broke_while_it_was_answered_gets_the_answer_when_it_comes_again(store: Store) -> None:
+    async with world(store) as desk:
+        first = await asks(desk, "hello", "1")
+        assert await first.answer(PATIENT) == "HELLO"
+        first.leave(unheard=True)
+        second = await asks(desk, "hello", "1")
+        assert await second.answer(PATIENT) == "HELLO"
+        second.written()
+        second.leave()
+        assert await outcomes(desk, 1) == ["presumed"]
+
+
+async def test_a_request_that_broke_and_does_not_come_again_leaves_an_unknown(store: Store) -> None:
+    async with world(store, on_unknown="skip") as desk:
+        window = await asks(desk, "hello", "1", left=0.1)
+        assert await window.answer(PATIENT) == "HELLO"
+        window.leave(unheard=True)
+        assert await outcomes(desk, 1) == ["unknown"]
+        assert desk.plugin.sent == []
+
+
+async def test_what_a_request_cannot_carry_is_sent_and_the_request_goes_on_waiting(store: Store) -> None:
+    async with world(store) as desk:
+        window = await asks(desk, "x" * 60, "1")
+        assert await desk.plugin.until(1) == ["X" * 40]
+        assert await window.answer(PATIENT) == "X" * 20
+        window.written()
+        window.leave()
+        assert await outcomes(desk, 2) == ["delivered", "presumed"]
+
+
+async def test_the_channels_own_words_close_a_window_and_the_answer_is_sent(store: Store) -> None:
+    agent, parked = FakeAgent(), Parked()
+    agent.script = parked
+    async with world(store, agent) as desk:
+        window = await asks(desk, "hello", "1")
+        assert await window.close("one moment") == "one moment"
+        window.written()
+        window.leave()
+        again = await asks(desk, "hello", "1")
+        assert await again.answer(PATIENT) == "one moment"
+        again.leave()
+        parked.released.set()
+        assert await desk.plugin.until(1) == ["HELLO"]
+
+
+async def test_an_answer_that_was_faster_than_the_channels_own_words_is_what_is_written(store: Store) -> None:
+    async with world(store) as desk:
+        window = await asks(desk, "hello", "1")
+        assert await window.answer(PATIENT) == "HELLO"
+        assert await window.close("one moment") == "HELLO"
+        window.written()
+        window.leave()
+
+
+async def test_what_waits_for_a_person_rides_on_their_next_message(store: Store) -> None:
+    plugin = FakePlugin()
+    plugin.outcomes.append(CLOSED)
+    async with world(store, plugin=plugin) as desk:
+        await desk.says("first")
+        assert await outcomes(desk, 1) == ["waiting_for_user"]
+        window = await asks(desk, "second", "2")
+        assert await window.answer(PATIENT) == "FIRST"
+        window.written()
+        window.leave()
+        assert await desk.plugin.until(1) == ["SECOND"]
+        assert await outcomes(desk, 3) == ["waiting_for_user", "presumed", "delivered"]
+
+
+async def test_after_a_restart_an_answer_that_was_taken_is_given_to_whoever_comes_again(store: Store) -> None:
+    async with world(store) as desk:
+        window = await asks(desk, "hello", "1")
+        assert await window.answer(PATIENT) == "HELLO"
+    async with world(store) as desk:
+        again = await asks(desk, "hello", "1")
+        assert await again.answer(PATIENT) == "HELLO"
+        again.written()
+        again.leave()
+        assert await outcomes(desk, 1) == ["presumed"]
+        assert desk.plugin.sent == []
+
+
+async def test_after_a_restart_silence_is_presumed_where_a_request_had_been_there(store: Store) -> None:
+    async with world(store) as desk:
+        window = await asks(desk, "hello", "1", left=0.3)
+        assert await window.answer(PATIENT) == "HELLO"
+    async with world(store) as desk:
+        assert await outcomes(desk, 1) == ["presumed"]
+        assert desk.plugin.sent == []
