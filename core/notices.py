@@ -144,6 +144,10 @@ NOTICES: dict[str, tuple[str, str]] = {
         "{agent} does not answer at the moment; I am asking {other} instead.",
         "{agent} 暂时没有回应，改由 {other} 回答。",
     ),
+    "answer_later": (
+        "I am still working on it. Send me anything to see the answer.",
+        "还在处理中，请稍后随便发一条消息，我就把回答给你。",
+    ),
     "busy": (
         "I cannot take more at the moment; please send that again in a little while.",
         "我暂时处理不过来，请稍后再发一次。",

@@ -53,6 +53,11 @@ class ReplyWindow:
             return None
         return self._shared.answer
 
+    @property
+    def ends(self) -> Instant:
+        """When the sender stops asking: counted from the first request for the message."""
+        return self.until if self._shared is None else self._shared.held.until
+
     async def close(self, words: str) -> str:
         """Answer with these words of the channel's own, unless an answer was faster; what is to be written."""
         return words if self._shared is None else await self._shared.close(words)
@@ -91,8 +96,9 @@ class _Shared:
         self.changed.set()
 
     def leave(self, window: ReplyWindow, *, unheard: bool) -> None:
-        if window in self.requests:
-            self.requests.remove(window)
+        if window not in self.requests:
+            return
+        self.requests.remove(window)
         self.returns = (self.returns or self.answer is not None) if unheard else False
         self.changed.set()
         if self.is_over:

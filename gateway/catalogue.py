@@ -22,6 +22,7 @@ from core.plugin import AgentPlugin, Host
 PLUGINS: Mapping[str, tuple[str, str]] = {
     "a2a": ("a2a.server.settings:A2AServerSettings", "a2a.server.plugin:PLUGIN"),
     "telegram": ("plugins.telegram.settings:TelegramSettings", "plugins.telegram.plugin:PLUGIN"),
+    "wechat": ("plugins.wechat.settings:WechatSettings", "plugins.wechat.plugin:PLUGIN"),
     "webchat": ("plugins.webchat.settings:WebchatSettings", "plugins.webchat.plugin:PLUGIN"),
 }
 # kind: the settings model

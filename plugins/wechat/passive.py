@@ -1,0 +1,143 @@
+"""Passive replies: the answer to a push, in its own response, as long as the platform listens.
+
+The platform waits five seconds for each of three requests with the same message (developer guide, "passive replies").
+"success" ends that. An account that may send customer-service messages says it as soon as an answer does not come in
+time; one that may not leaves the first two requests without a word, so that the answer has fifteen seconds, and closes
+the third with a short notice that the answer can be fetched. Nothing is ever written after `reply_within`: the platform
+may have hung up, and would show the answer to nobody.
+"""
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from aiohttp import web
+
+from core.delivery import Delivery, Op
+from core.notices import sentence
+from core.window import ReplyWindow
+from plugins.wechat.render import TEXT_LIMIT
+
+REQUESTS = 3  # with the same message, before the platform gives up
+SHARE = 0.9  # of the platform's patience is what `reply_within` stands for: 4.5 of 5 seconds
+EARLIER = 0.96  # of `reply_within` is spent waiting, the rest on writing
+REMEMBERED = 10_000  # messages whose requests are counted; past it one more may wait in vain
+
+SUCCESS = "success"
+
+_AGAIN = {"zh": "（重发）"}
+_AGAIN_ELSE = "(again) "
+_UPDATE = {"zh": "（更新）"}
+_UPDATE_ELSE = "(update) "
+_EARLIER = {"zh": "（回复你之前的问题）\n"}
+_EARLIER_ELSE = "(To your earlier question)\n"
+
+Write = Callable[[str], str]
+"""The words as the body of a response: XML, sealed where the push was."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Seconds, all in proportion to `reply_within`; tests live faster."""
+
+    reply_within: float
+
+    @property
+    def patience(self) -> float:
+        """For which the platform listens to one request."""
+        return self.reply_within / SHARE
+
+    @property
+    def all_requests(self) -> float:
+        return REQUESTS * self.patience
+
+
+class Requests:
+    """Which request of its message one is; in memory, since the store knows when the first came."""
+
+    def __init__(self) -> None:
+        self._counts: OrderedDict[str, int] = OrderedDict()
+
+    def count(self, key: str) -> int:
+        self._counts[key] = self._counts.get(key, 0) + 1
+        self._counts.move_to_end(key)
+        while len(self._counts) > REMEMBERED:
+            self._counts.popitem(last=False)
+        return self._counts[key]
+
+
+def carried(delivery: Delivery) -> str | None:
+    """What a passive reply says for a delivery."""
+    words = marked(delivery)
+    return words if delivery.op is not Op.WITHDRAW and len(words.encode()) <= TEXT_LIMIT else None
+
+
+def marked(delivery: Delivery) -> str:
+    """Its words, and before them a mark where they could be misread: seen before, changed, to an earlier question."""
+    marks = (
+        _EARLIER.get(delivery.language, _EARLIER_ELSE) if delivery.quote else "",
+        _AGAIN.get(delivery.language, _AGAIN_ELSE) if delivery.is_repeat else "",
+        _UPDATE.get(delivery.language, _UPDATE_ELSE) if delivery.op is Op.REPLACE else "",
+    )
+    words = str(delivery.payload["text"])
+    mark = "".join(marks)
+    return mark + words if len((mark + words).encode()) <= TEXT_LIMIT else words
+
+
+class Reply:
+    """One request and what it is answered with. `began` is when it arrived, on the monotonic clock."""
+
+    def __init__(self, request: web.Request, window: ReplyWindow, pace: Pace, write: Write, began: float) -> None:
+        self._request, self._window, self._pace, self._write = request, window, pace, write
+        self._began = began
+
+    async def give(self, *, is_last: bool, language: str, may_send: bool) -> web.StreamResponse:
+        """The answer, or else what makes the platform ask again, or no more."""
+        answer = await self._window.answer(self._left(EARLIER))
+        if answer is None and is_last and not may_send:
+            answer = await self._window.close(sentence("answer_later", language))
+        if answer is not None:
+            return await self._say(answer)
+        if is_last or not self._window.returns:
+            self._window.leave()
+            return success()
+        self._window.leave(unheard=True)
+        return await self._hold()
+
+    async def _say(self, answer: str) -> web.StreamResponse:
+        if self._left() <= 0:  # too late to be heard
+            return await self._lost()
+        body = self._write(answer)
+        response = web.Response(text=body, content_type="text/xml", charset="utf-8") if answer else success()
+        try:
+            await response.prepare(self._request)
+            await response.write_eof()
+        except ConnectionError:
+            return await self._lost()
+        transport = self._request.transport
+        if transport is None or transport.is_closing():
+            return await self._lost()
+        self._window.written()
+        self._window.leave()
+        return response
+
+    async def _lost(self) -> web.StreamResponse:
+        self._window.leave(unheard=True)
+        return await self._hold()
+
+    async def _hold(self) -> web.StreamResponse:
+        """Without a word until the platform has hung up, so that it asks again; then this end hangs up too."""
+        await asyncio.sleep(max(0.0, self._began + 1.1 * self._pace.patience - time.monotonic()))
+        if self._request.transport is not None:
+            self._request.transport.abort()
+        return web.Response(status=503)
+
+    def _left(self, share: float = 1.0) -> float:
+        return self._began + share * self._pace.reply_within - time.monotonic()
+
+
+def success() -> web.Response:
+    """Handled: the platform shows nothing and does not ask again."""
+    return web.Response(text=SUCCESS, content_type="text/plain", charset="utf-8")

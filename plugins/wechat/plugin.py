@@ -1,0 +1,149 @@
+"""The WeChat Official Account as the host sees it: put together here, and nothing decided.
+
+Receiving is `webhook`, with `cipher`, `xml` and `translate` between vendor and host; an answer rides on the push that
+asked for it (`passive`) or is sent as a customer-service message over `api`, rendered by `render` before.
+"""
+
+import asyncio
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from core.clock import Clock
+from core.delivery import Delivery, Op, Outcome, Payload, Piece, Refusal, Rejected, Sent
+from core.plugin import AgentPlugin, Capabilities, Host, Intake, PreviewFrame
+from plugins.wechat.api import Api, Wire
+from plugins.wechat.cipher import Seal
+from plugins.wechat.codes import rejected
+from plugins.wechat.failures import ApiFailure
+from plugins.wechat.health import Health
+from plugins.wechat.passive import Pace, marked
+from plugins.wechat.render import payloads_of
+from plugins.wechat.settings import WechatSettings
+from plugins.wechat.tokens import StableTokens
+from plugins.wechat.webhook import Webhook
+
+if TYPE_CHECKING:
+    from pydantic import SecretStr
+
+    from core.doors.ingress import Ingress, Route
+
+KIND = "wechat"
+ACTIVITY_INTERVAL = 15.0  # seconds; the typing state fades after 15 (developer guide, "customer service input status")
+PERMISSION_RETRY = 3600.0  # seconds after which an account that was told it has no permission is believed to have it
+NO_PERMISSION = 48001
+
+
+class Permission:
+    """Whether the account may send customer-service messages: as configured, until the platform says no."""
+
+    def __init__(self, configured: bool, clock: Clock) -> None:
+        self._configured, self._clock = configured, clock
+        self._denied_until = 0.0  # monotonic
+
+    @property
+    def is_given(self) -> bool:
+        return self._configured and self._clock.monotonic() >= self._denied_until
+
+    def denied(self) -> None:
+        self._denied_until = self._clock.monotonic() + PERMISSION_RETRY
+
+
+class WechatPlugin:
+    """Construction does no I/O."""
+
+    def __init__(self, account: str, settings: WechatSettings, host: Host) -> None:
+        self._settings, self._clock = settings, host.clock
+        self._health = Health(account, settings.mode)
+        self._permission = Permission(settings.customer_service, host.clock)
+        self._api = self._api_of(account, host)
+        self._webhook = Webhook(
+            account,
+            settings.token.get_secret_value(),
+            [] if settings.mode == "plain" else _seals(settings),
+            pace=Pace(settings.reply_within),
+            language=settings.language or "en",
+            waits=lambda: settings.use_retries if settings.use_retries is not None else not self._permission.is_given,
+            may_send=lambda: self._permission.is_given,
+            clock=host.clock,
+            health=self._health,
+        )
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(activity_interval=ACTIVITY_INTERVAL if self._permission.is_given else None)
+
+    @property
+    def health(self) -> dict[str, object]:
+        return {**self._health.report(), "customer_service": self._permission.is_given}
+
+    async def run(self, intake: Intake) -> None:
+        self._webhook.opens(intake)
+        self._health.becomes("receiving", self._health.note)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self._webhook.closes()
+
+    def routes(self, ingress: "Ingress") -> Iterable["Route"]:
+        return self._webhook.routes(ingress)
+
+    def render(self, piece: Piece) -> tuple[Payload, ...]:
+        return payloads_of(piece)
+
+    async def send(self, delivery: Delivery) -> Outcome:
+        if delivery.op is Op.WITHDRAW:
+            return Sent(())
+        if self._api is None or not self._permission.is_given:
+            return Rejected(Refusal.WINDOW_CLOSED, rejected(NO_PERMISSION, self._clock.now()).reason)
+        try:
+            await self._api.text(delivery.address.chat, marked(delivery))
+        except ApiFailure as failure:
+            if failure.code == NO_PERMISSION:
+                self._permission.denied()
+            return failure.outcome
+        return Sent(())
+
+    async def preview(self, frame: PreviewFrame) -> str:
+        """The typing state; raises ApiFailure, which a host may drop."""
+        if self._api is not None and self._permission.is_given:
+            await self._api.typing(frame.address.chat)
+        return ""
+
+    def _api_of(self, account: str, host: Host) -> Api | None:
+        settings = self._settings
+        if settings.app_secret is None:
+            return None
+        wire = Wire(
+            account,
+            settings.api_base,
+            client=host.client,
+            is_public=settings.is_public_api,
+            timeout=settings.timeout,
+            clock=host.clock,
+            telemetry=host.telemetry,
+            health=self._health,
+        )
+        secret = settings.app_secret.get_secret_value()
+        tokens = StableTokens(
+            wire, settings.app_id, secret, state=host.state, leases=host.leases, holder=f"{host.holder}:{account}"
+        )
+        return Api(wire, tokens)
+
+
+def _seals(settings: WechatSettings) -> list[Seal]:
+    """The present key first, then the one before."""
+    keys: list[SecretStr | None] = [settings.encoding_aes_key, settings.previous_encoding_aes_key]
+    return [Seal(key.get_secret_value(), settings.app_id) for key in keys if key is not None]
+
+
+class WechatChannel:
+    """What the entry point offers: the kind, its settings, and accounts made from them."""
+
+    kind = KIND
+    Settings = WechatSettings
+
+    def create(self, account: str, settings: WechatSettings, host: Host) -> AgentPlugin:
+        return WechatPlugin(account, settings, host)
+
+
+PLUGIN = WechatChannel()

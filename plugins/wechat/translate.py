@@ -1,0 +1,126 @@
+"""What the platform pushes, as the host understands it: pure."""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from core.envelope import Inbound, Unreadable
+from core.parts import Data, Part, Text
+from plugins.wechat.xml import BadXml, Fields, read
+
+WORK = frozenset({"subscribe", "SCAN", "CLICK"})  # events by which a person asks for something; the rest is history
+_UNSHOWN = "【收到不支持的消息类型，暂无法显示】"  # what the platform puts in place of a sticker and other kinds
+_ENVELOPE = frozenset({"ToUserName", "FromUserName", "CreateTime", "MsgType", "Event", "EventKey", "Encrypt"})
+
+
+def inbound(raw: bytes, *, language: str = "", nonce: str = "") -> Inbound | Unreadable:
+    """One push. `language` is the account's, since the platform names none. `nonce`, where a query signs nothing but itself, makes every other message under it a duplicate."""
+    extra = (f"nonce:{nonce}",) if nonce else ()
+    try:
+        fields = read(raw)
+        sender, kind = _text(fields, "FromUserName"), _text(fields, "MsgType")
+    except (BadXml, _Missing) as error:
+        return Unreadable((f"raw:{_digest(raw)}", *extra), "", raw, str(error))
+    if kind == "event":
+        return _event(fields, raw, sender, extra, language)
+    number = str(fields.get("MsgId") or "")
+    key = f"message:{sender}:{number}" if number.isdigit() else f"raw:{_digest(raw)}"
+    unsupported, parts = _content(kind, fields)
+    return Inbound(
+        keys=(key, *extra),
+        external_id=number,
+        chat=sender,
+        sender=sender,
+        parts=parts,
+        raw=raw,
+        message_id=number,
+        unsupported=unsupported,
+        language=language or None,
+    )
+
+
+class _Missing(ValueError):
+    def __init__(self, name: str) -> None:
+        super().__init__(f"{name} is missing")
+
+
+def _text(fields: Fields, name: str) -> str:
+    value = fields.get(name)
+    if not isinstance(value, str) or not value.strip():
+        raise _Missing(name)
+    return value.strip()
+
+
+def _digest(raw: bytes) -> str:
+    return hashlib.sha256(raw).hexdigest()[:32]
+
+
+def _event(fields: Fields, raw: bytes, sender: str, extra: tuple[str, ...], language: str) -> Inbound:
+    """Its key has all that it says: CreateTime counts whole seconds, and two events of one second may differ in any."""
+    name, at = str(fields.get("Event") or ""), str(fields.get("CreateTime") or "")
+    said = json.dumps(fields, sort_keys=True, ensure_ascii=False)
+    details = {key: value for key, value in fields.items() if key not in _ENVELOPE}
+    event = {"event": name, "key": fields.get("EventKey") or "", "time": at, "details": details}
+    return Inbound(
+        keys=(f"event:{sender}:{at}:{name}:{_digest(said.encode())}", *extra),
+        external_id=f"{name}:{at}",
+        chat=sender,
+        sender=sender,
+        parts=(Data(event),),
+        raw=raw,
+        is_event=name not in WORK,
+        language=language or None,
+    )
+
+
+# ---------------------------------------------------------------------------------------------- kinds of content
+
+
+def _content(kind: str, fields: Fields) -> tuple[str, tuple[Part, ...]]:
+    """What cannot be read ("" when all can), and the parts."""
+    make = _KINDS.get(kind)
+    parts = make(fields) if make is not None else ()
+    return ("" if parts else _NAMES.get(kind, kind[:40])), parts
+
+
+def _said(fields: Fields) -> tuple[Part, ...]:
+    text = str(fields.get("Content") or "")
+    return () if not text.strip() or text.strip() == _UNSHOWN else (Text(text),)
+
+
+def _recognised(fields: Fields) -> tuple[Part, ...]:
+    """The words that the platform recognised in a voice message; it is often silent, and may stop altogether."""
+    text = str(fields.get("Recognition") or "").strip()
+    return (Text(text),) if text else ()
+
+
+def _location(fields: Fields) -> tuple[Part, ...]:
+    place = {name.lower(): _number(fields.get(field)) for name, field in _PLACE.items()}
+    label = str(fields.get("Label") or "").strip()
+    if place["latitude"] is None or place["longitude"] is None:
+        return ()
+    at = f"{place['latitude']}, {place['longitude']}"
+    return (Text(f"📍 {label} ({at})" if label else f"📍 {at}"), Data({"location": {**place, "label": label}}))
+
+
+def _link(fields: Fields) -> tuple[Part, ...]:
+    lines = [str(fields.get(name) or "").strip() for name in ("Title", "Description", "Url")]
+    return (Text("\n".join(line for line in lines if line)),) if lines[2] else ()
+
+
+def _number(value: Any) -> float | None:
+    try:
+        return float(str(value))
+    except ValueError:
+        return None
+
+
+_PLACE = {"latitude": "Location_X", "longitude": "Location_Y", "scale": "Scale"}
+_KINDS: Mapping[str, Callable[[Fields], tuple[Part, ...]]] = {
+    "text": _said,
+    "voice": _recognised,
+    "location": _location,
+    "link": _link,
+}
+_NAMES = {"text": "sticker", "shortvideo": "video"}

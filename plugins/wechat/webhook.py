@@ -1,0 +1,212 @@
+"""What the platform pushes: the URL check by GET, messages and events by POST, on one path for each account.
+
+From the head: the signature over Token, timestamp and nonce, and the timestamp's freshness. In safe mode the body
+holds a cipher with a signature of its own; nothing is parsed that declares anything, and nothing deciphered that is not
+signed. Whatever is wrong with a signature or a cipher gets the very same 403.
+
+In plain mode the signature does not cover the body, so a captured query could sign any: each (timestamp, nonce) belongs
+to the first message it came with, here and, as a dedupe key, over restarts.
+"""
+
+import time
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+
+from core.clock import Clock
+from core.doors.ingress import Ingress, Refusal
+from core.envelope import Inbound, Unreadable
+from core.errors import Busy, StoreUnavailable
+from core.notices import sentence
+from core.plugin import Accepted, Duplicate, Intake
+from core.window import ReplyWindow
+from plugins.wechat import xml
+from plugins.wechat.cipher import BadSeal, Seal, is_signature, opened, signature
+from plugins.wechat.health import Health
+from plugins.wechat.passive import Pace, Reply, Requests, Write, carried, success
+from plugins.wechat.translate import inbound
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from core.doors.ingress import Route
+
+FRESH = 300.0  # seconds that a signed query is good for, either way; the platform signs each request anew
+STARTING_RETRY_AFTER = "2"  # seconds
+NONCES = 20_000  # remembered in plain mode; past it the oldest, which is stale by then unless 66 come in a second
+_TYPES = ("text/xml", "application/xml")
+
+
+class Webhook:
+    def __init__(
+        self,
+        account: str,
+        token: str,
+        seals: "Sequence[Seal]",
+        *,
+        pace: Pace,
+        language: str,
+        waits: "Callable[[], bool]",
+        may_send: "Callable[[], bool]",
+        clock: Clock,
+        health: Health,
+    ) -> None:
+        """No seals: plain mode. `waits`: whether the platform is left to ask again for what is not ready."""
+        self.path = f"/hooks/{account}"
+        self._token, self._seals, self._pace, self._language = token, seals, pace, language
+        self._waits, self._may_send, self._clock, self._health = waits, may_send, clock, health
+        self._nonces: OrderedDict[str, str] = OrderedDict()
+        self._requests = Requests()
+        self._intake: Intake | None = None
+
+    def routes(self, ingress: Ingress) -> "Iterable[Route]":
+        yield ingress.get(self.path, authenticate=self._check_query, handle=self._echo)
+        yield ingress.post(
+            self.path,
+            authenticate=self._check_push,
+            handle=self._receive,
+            verify=self._check_body,
+            body_limit=xml.SIZE_LIMIT,
+            content_types=_TYPES,
+        )
+
+    def opens(self, intake: Intake) -> None:
+        self._intake = intake
+
+    def closes(self) -> None:
+        self._intake = None
+
+    # ------------------------------------------------------------------ who asks
+
+    def _check_query(self, request: web.Request) -> None:
+        at, nonce = _one(request, "timestamp"), _one(request, "nonce")
+        if not at or not nonce or not is_signature(_one(request, "signature"), self._token, at, nonce):
+            raise _forbidden("bad_signature")
+        if not at.isascii() or not at.isdigit() or len(at) > 12 or abs(self._clock.now() - int(at)) > FRESH:
+            self._health.counts["stale_queries"] += 1
+            raise _forbidden("stale_signature")
+
+    def _check_push(self, request: web.Request) -> None:
+        self._check_query(request)
+        if self._seals and (_one(request, "encrypt_type") != "aes" or not _one(request, "msg_signature")):
+            raise _forbidden("not_encrypted")
+
+    def _check_body(self, request: web.Request, raw: bytes) -> None:
+        try:
+            sealed = xml.read(raw).get("Encrypt")
+        except xml.BadXml as error:
+            raise Refusal(400, error.reason) from error
+        if not self._seals:
+            return
+        members = (self._token, _one(request, "timestamp"), _one(request, "nonce"))
+        if not isinstance(sealed, str) or not is_signature(_one(request, "msg_signature"), *members, sealed):
+            raise _forbidden("bad_message_signature")
+
+    # ------------------------------------------------------------------ what is asked
+
+    async def _echo(self, request: web.Request, _body: bytes) -> web.Response:
+        headers = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
+        return web.Response(text=_one(request, "echostr"), content_type="text/plain", headers=headers)
+
+    async def _receive(self, request: web.Request, raw: bytes) -> web.StreamResponse:
+        began = time.monotonic()
+        words, seal = self._opened(raw)
+        nonce = "" if self._seals else self._spent(request, words)
+        item = inbound(words, language=self._language, nonce=nonce)
+        if self._intake is None:
+            raise _later("starting", STARTING_RETRY_AFTER)
+        if isinstance(item, Unreadable) or item.is_event:
+            await self._keep(self._intake, item)
+            return success()
+        return await self._answered(self._intake, request, item, self._writer(request, words, seal), began)
+
+    async def _answered(
+        self, intake: Intake, request: web.Request, item: Inbound, write: Write, began: float
+    ) -> web.StreamResponse:
+        number = self._requests.count(item.keys[0])
+        until = self._clock.now() + self._pace.all_requests
+        window = ReplyWindow(until, carried, returns=self._waits())
+        try:
+            (admission,) = await intake.accept([item], window=window)
+        except Busy:
+            busy = write(sentence("busy", self._language))
+            return web.Response(text=busy, content_type="text/xml", charset="utf-8")
+        except StoreUnavailable as error:
+            raise _later("store", str(max(1, round(error.retry_after)))) from error
+        if not isinstance(admission, Accepted | Duplicate) or not admission.envelope:
+            return success()
+        is_last = number >= 3 or window.ends - self._clock.now() <= 1.2 * self._pace.patience
+        reply = Reply(request, window, self._pace, write, began)
+        try:
+            return await reply.give(is_last=is_last, language=self._language, may_send=self._may_send())
+        finally:
+            window.leave(unheard=True)  # where it was cut off; one that has left stays as it is
+
+    async def _keep(self, intake: Intake, item: Inbound | Unreadable) -> None:
+        try:
+            await intake.accept([item])
+        except Busy as error:
+            raise _later("busy", str(max(1, round(error.retry_after)))) from error
+        except StoreUnavailable as error:
+            raise _later("store", str(max(1, round(error.retry_after)))) from error
+
+    def _opened(self, raw: bytes) -> tuple[bytes, Seal | None]:
+        if not self._seals:
+            return raw, None
+        try:
+            words, seal = opened(self._seals, str(xml.read(raw)["Encrypt"]))
+        except BadSeal as error:
+            self._health.sealed_otherwise()
+            raise _forbidden("bad_cipher") from error
+        self._health.opened()
+        return words, seal
+
+    def _spent(self, request: web.Request, words: bytes) -> str:
+        """The query's own name; refused when another message came under it."""
+        nonce = f"{_one(request, 'timestamp')}:{_one(request, 'nonce')}"
+        found = inbound(words)
+        first = self._nonces.setdefault(nonce, found.keys[0])
+        while len(self._nonces) > NONCES:
+            self._nonces.popitem(last=False)
+        if first != found.keys[0]:
+            raise _forbidden("nonce_spent")
+        return nonce
+
+    def _writer(self, request: web.Request, words: bytes, seal: Seal | None) -> Write:
+        fields = xml.read(words)
+        to, by = str(fields.get("FromUserName")), str(fields.get("ToUserName"))
+
+        def write(answer: str) -> str:
+            now = int(self._clock.now())
+            said: dict[str, str | int] = {
+                "ToUserName": to,
+                "FromUserName": by,
+                "CreateTime": now,
+                "MsgType": "text",
+                "Content": answer,
+            }
+            plain = xml.write(said)
+            return plain if seal is None else self._sealed(seal, plain, str(now), _one(request, "nonce"))
+
+        return write
+
+    def _sealed(self, seal: Seal, plain: str, at: str, nonce: str) -> str:
+        sealed = seal.close(plain.encode())
+        signed = signature(self._token, at, nonce, sealed)
+        return xml.write({"Encrypt": sealed, "MsgSignature": signed, "TimeStamp": int(at), "Nonce": nonce})
+
+
+def _one(request: web.Request, name: str) -> str:
+    """The only value of a parameter, "" when there is none or more than one."""
+    values = request.query.getall(name, [])
+    return values[0] if len(values) == 1 else ""
+
+
+def _forbidden(reason: str) -> Refusal:
+    """One answer for all of them; the reason is for the audit alone."""
+    return Refusal(403, reason, close=True)
+
+
+def _later(reason: str, seconds: str) -> Refusal:
+    return Refusal(503, reason, headers={"Retry-After": seconds})

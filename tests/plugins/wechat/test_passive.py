@@ -1,0 +1,154 @@
+"""Passive replies: the answer rides on the push that asked for it, on a later request for it, or goes another way."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from core.agent import Ask, TaskEvent, TaskState
+from core.parts import text_of
+from core.store import Store
+from tests.doubles.agent import FakeAgent, task
+from tests.fakes.wechat import FakeWechat
+from tests.plugins.wechat.account import ANN, BOB, account
+
+PATIENCE = 0.5  # seconds that the scaled platform waits
+
+
+class Takes:
+    """An agent that needs so many of the platform's seconds (the scaled ones) for an answer."""
+
+    def __init__(self, *seconds: float) -> None:
+        self._left = list(seconds)
+
+    async def __call__(self, ask: Ask) -> AsyncIterator[TaskEvent]:
+        yield task(ask, TaskState.WORKING)
+        await asyncio.sleep(self._left.pop(0) * PATIENCE / 5)
+        yield task(ask, TaskState.COMPLETED, text_of(ask.parts).upper())
+
+
+def taking(*seconds: float) -> FakeAgent:
+    return FakeAgent(Takes(*seconds))
+
+
+async def test_a_quick_answer_rides_on_its_push_and_is_presumed(platform: FakeWechat, store: Store) -> None:
+    async with account(platform, store) as there:
+        push = await there.pushes.says(ANN, "hello")
+        assert (push.statuses, push.reply) == ([200], "HELLO")
+        assert await there.outcomes(1) == ["presumed"]
+        assert platform.calls["message/custom/send"] == 0
+
+
+@pytest.mark.case("WX-01")
+@pytest.mark.case("T10")
+async def test_three_requests_for_one_message_are_one_task_each_answered_in_time(
+    platform: FakeWechat, store: Store
+) -> None:
+    async with account(platform, store, taking(12)) as there:
+        message = there.pushes.message(ANN, "text", Content="hello")
+        platform.wrote(ANN)
+        requests = [await there.pushes.request(message) for _ in range(3)]
+        assert [each.status for each in requests] == [200, 200, 200]
+        assert max(each.seconds for each in requests) < PATIENCE * 0.95
+        assert len(there.agent.asks) == 1
+        assert requests[0].body == requests[1].body == "success"
+
+
+@pytest.mark.case("WX-02")
+@pytest.mark.case("F25")
+async def test_a_late_answer_is_sent_once_where_the_account_may_send(platform: FakeWechat, store: Store) -> None:
+    async with account(platform, store, taking(20)) as there:
+        push = await there.pushes.says(ANN, "hello")
+        assert (push.statuses, push.reply) == ([200], None)
+        assert await platform.until_shown(ANN, 1) == ["HELLO"]
+        assert await there.outcomes(1) == ["delivered"]
+        assert there.roads() == ["service"]
+
+
+@pytest.mark.case("WX-02")
+async def test_a_late_answer_waits_for_the_next_message_where_the_account_may_not_send(
+    platform: FakeWechat, store: Store
+) -> None:
+    agent = taking(20, 20)
+    async with account(platform, store, agent, customer_service=False) as there:
+        push = await there.pushes.says(ANN, "hello")
+        assert push.statuses == [None, None, 200]
+        assert push.reply == "I am still working on it. Send me anything to see the answer."
+        assert await there.outcomes(1) == ["waiting_for_user"]
+    async with account(platform, store, agent, customer_service=False) as there:
+        push = await there.pushes.says(ANN, "and?")
+        assert push.reply == "(To your earlier question)\nHELLO"
+        assert len(push.requests) == 1
+
+
+@pytest.mark.case("WX-05")
+async def test_an_answer_between_two_requests_is_given_to_the_next(platform: FakeWechat, store: Store) -> None:
+    async with account(platform, store, taking(6), customer_service=False) as there:
+        push = await there.pushes.says(ANN, "hello")
+        assert (push.statuses, push.reply) == ([None, 200], "HELLO")
+        assert await there.outcomes(1) == ["presumed"]
+
+
+@pytest.mark.case("WX-03")
+async def test_a_message_of_the_accounts_own_accord_needs_no_push(platform: FakeWechat, store: Store) -> None:
+    """What is queued while nobody waits is sent, not dropped for want of a push."""
+    async with account(platform, store, taking(6)) as there:
+        await there.pushes.says(ANN, "你好")
+        assert await platform.until_shown(ANN, 1) == ["你好"]
+        assert platform.calls["message/custom/send"] == 1
+
+
+@pytest.mark.case("SRC-04")
+async def test_a_second_question_while_the_first_is_open_is_queued_and_answered(
+    platform: FakeWechat, store: Store
+) -> None:
+    async with account(platform, store, taking(7, 0.1)) as there:
+        first = asyncio.ensure_future(there.pushes.says(ANN, "one"))
+        await there.agent.called.wait()
+        await there.pushes.says(ANN, "two")
+        await first
+        shown = await platform.until_shown(ANN, 2)
+        assert {text.rpartition("\n")[2] for text in shown} == {"ONE", "TWO"}
+
+
+async def test_a_stored_answer_is_given_again_after_a_restart(platform: FakeWechat, store: Store) -> None:
+    async with account(platform, store) as there:
+        message = there.pushes.message(ANN, "text", Content="hello")
+        first = await there.pushes.request(message)
+    async with account(platform, store) as there:
+        second = await there.pushes.request(message)
+        assert there.pushes._reply(first.body) == there.pushes._reply(second.body) == "HELLO"
+        assert len(there.agent.asks) == 0
+
+
+async def test_commands_are_answered_in_their_push(platform: FakeWechat, store: Store) -> None:
+    async with account(platform, store, language="zh") as there:
+        push = await there.pushes.says(ANN, "/状态")
+        assert push.reply == "目前没有进行中的任务。"
+
+
+@pytest.mark.case("SRC-07")
+async def test_a_slow_api_holds_up_nobody_else(platform: FakeWechat, store: Store) -> None:
+    platform.latency = 2.0
+    async with account(platform, store, taking(6)) as there:
+        await there.pushes.says(ANN, "slow")
+        there.agent.script = Takes(0.1)
+        push = await there.pushes.says(BOB, "quick")
+        assert push.reply == "QUICK"
+        assert there.shown(ANN) == []
+
+
+async def test_words_that_would_end_their_cdata_stay_words(platform: FakeWechat, store: Store) -> None:
+    words = "evil]]><MsgType><![CDATA[image]]></MsgType>"
+    async with account(platform, store) as there:
+        push = await there.pushes.says(ANN, words)
+        assert push.reply == words.upper()
+
+
+async def test_when_the_gateway_is_full_the_person_is_told_in_the_push(platform: FakeWechat, store: Store) -> None:
+    from core.session import Bounds
+
+    async with account(platform, store, taking(20), options={"bounds": Bounds(max_queued=1)}) as there:
+        await there.pushes.says(ANN, "one")
+        push = await there.pushes.says(BOB, "two")
+        assert push.reply == "I cannot take more at the moment; please send that again in a little while."
