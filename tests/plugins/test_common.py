@@ -28,6 +28,13 @@ SECRET = "7000001:AAE-secret_of_the_account"
 ACCOUNTS: Mapping[str, Mapping[str, Any]] = {
     "telegram": {"token": SECRET, "agent": "echo", "mode": "webhook", "webhook_secret": "a-webhook-secret"},
     "webchat": {"agent": "echo", "access": {"direct": "open"}},
+    "wechat": {
+        "agent": "echo",
+        "app_id": "wx0123456789abcdef",
+        "app_secret": "0123456789abcdef0123456789abcdef",
+        "token": "awebhooksecret",
+        "encoding_aes_key": "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFG",
+    },
 }
 
 
@@ -117,7 +124,7 @@ async def test_a_long_answer_is_split_and_none_of_it_lost(account: AgentPlugin, 
 
 
 async def test_its_routes_are_its_own_and_pass_the_one_way_in(account: AgentPlugin, kind: str) -> None:
-    own = {"telegram": ("/hooks/support",), "webchat": ("/chat",)}
+    own = {"telegram": ("/hooks/support",), "webchat": ("/chat",), "wechat": ("/hooks/support",)}
     for route in account.routes(Ingress()):
         assert isinstance(route, web.RouteDef)
         assert route.path.startswith(own[kind])

@@ -1,0 +1,84 @@
+"""What people see: plain words, split by bytes, whole."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.delivery import Piece
+from core.parts import Data, File, Text
+from plugins.wechat.render import PART_LIMIT, TEXT_LIMIT, degraded, payloads_of, split
+
+
+def shown(*texts: str) -> list[str]:
+    return [payload["text"] for payload in payloads_of(Piece("artifact:1", tuple(Text(text) for text in texts)))]
+
+
+@pytest.mark.case("WX-09")
+@pytest.mark.case("SRC-05")
+def test_a_thousand_characters_of_three_bytes_are_two_messages() -> None:
+    parts = shown("汉" * 1000)
+    assert len(parts) == 2
+    assert "".join(parts) == "汉" * 1000
+    assert all(len(part.encode()) <= TEXT_LIMIT for part in parts)
+
+
+@given(st.text(alphabet=st.characters(codec="utf-8"), max_size=4000))
+def test_parts_are_within_the_bytes_and_joined_are_the_text(text: str) -> None:
+    parts = split(text)
+    assert all(len(part.encode()) <= PART_LIMIT for part in parts)
+    assert "".join("".join(parts).split()) == "".join(text.split())
+
+
+@pytest.mark.case("TG-02")
+def test_an_emoji_of_several_code_points_is_not_cut() -> None:
+    family = "👨‍👩‍👧‍👦"
+    parts = split("a" * (PART_LIMIT - 3) + family + "b")
+    assert parts[1].startswith(family)
+
+
+def test_a_cut_is_made_between_sentences_where_there_are_any() -> None:
+    sentence = "这是一句话。"
+    assert all(part.endswith("。") for part in split(sentence * 300))
+
+
+@pytest.mark.parametrize(
+    ("markdown", "words"),
+    [
+        ("# Title\ntext", "Title\ntext"),
+        ("**bold** and *it* and __b__ and _i_", "bold and it and b and i"),
+        ("中文**粗体**字", "中文粗体字"),
+        ("snake_case_word and 2*3*4", "snake_case_word and 2*3*4"),
+        ("`a_b*c*`", "a_b*c*"),
+        ("- one\n* two", "• one\n• two"),
+        ("> said", "said"),
+        ("~~gone~~", "gone"),
+        ("[words](https://ex.test/a_b)", "words (https://ex.test/a_b)"),
+        ("![](https://ex.test/a.png)", "https://ex.test/a.png"),
+        ("see https://ex.test/a_b/c and https://ex.test/d_e/f", "see https://ex.test/a_b/c and https://ex.test/d_e/f"),
+    ],
+)
+@pytest.mark.case("TG-12")
+def test_marks_are_taken_away_and_meaning_is_kept(markdown: str, words: str) -> None:
+    assert degraded(markdown) == words
+
+
+@pytest.mark.case("TG-05")
+def test_code_keeps_every_character() -> None:
+    code = "    x = 1 ** 2\n# not a heading\n- not a point\n"
+    assert degraded(f"before\n```python\n{code}```\nafter") == f"before\n{code}after"
+    assert "".join(shown("```\n" + code * 100 + "```")).count("    x = 1 ** 2\n") == 100
+
+
+def test_files_and_data_stand_apart() -> None:
+    piece = Piece("a:1", (Text("see"), File("a.pdf", "application/pdf", "https://ex.test/a.pdf"), Data({"a": 1})))
+    (payload,) = payloads_of(piece)
+    assert payload["text"] == 'see\n\n📎 a.pdf\nhttps://ex.test/a.pdf\n\n{\n  "a": 1\n}'
+
+
+def test_chunks_of_one_artifact_are_joined_as_they_are() -> None:
+    assert shown("hel", "lo **th", "ere**") == ["hello there"]
+
+
+@pytest.mark.case("TG-16")
+def test_nothing_to_show_is_no_message() -> None:
+    assert shown("  \n") == []

@@ -1,0 +1,111 @@
+"""What the platform pushes, as the host understands it; payloads as the developer guide prints them (2026-08)."""
+
+from typing import Any
+
+import pytest
+
+from core.envelope import Inbound, Unreadable
+from core.parts import Data, Text
+from plugins.wechat.translate import inbound
+from tests.fakes.wechat_seal import element
+from tests.plugins.wechat.account import ANN, BOB
+
+ORIGINAL = "gh_0123456789ab"
+
+
+def pushed(kind: str, sender: str = ANN, **fields: Any) -> bytes:
+    said = {"ToUserName": ORIGINAL, "FromUserName": sender, "CreateTime": 1348831860, "MsgType": kind, **fields}
+    return ("<xml>" + "".join(element(*item) for item in said.items()) + "</xml>").encode()
+
+
+def read(raw: bytes) -> Inbound:
+    found = inbound(raw, language="zh")
+    assert isinstance(found, Inbound)
+    return found
+
+
+def event(name: str, **fields: Any) -> Inbound:
+    return read(pushed("event", Event=name, **fields))
+
+
+def test_a_text_is_its_words() -> None:
+    said = read(pushed("text", Content="你好 <b>", MsgId=24_000_000_000_000_001))
+    assert (said.parts, said.chat, said.sender, said.is_direct) == ((Text("你好 <b>"),), ANN, ANN, True)
+    assert (said.external_id, said.message_id, said.language) == ("24000000000000001", "24000000000000001", "zh")
+
+
+@pytest.mark.case("WX-06")
+def test_a_message_is_known_by_its_sender_and_its_number() -> None:
+    assert read(pushed("text", Content="a", MsgId=5)).keys == (f"message:{ANN}:5",)
+    assert read(pushed("text", BOB, Content="a", MsgId=5)).keys == (f"message:{BOB}:5",)
+
+
+def test_a_voice_message_is_what_was_recognised_in_it() -> None:
+    said = read(pushed("voice", MediaId="m", Format="amr", Recognition="明天几点开门", MsgId=7))
+    assert said.parts == (Text("明天几点开门"),)
+    silent = read(pushed("voice", MediaId="m", Format="amr", Recognition="", MsgId=8))
+    assert (silent.parts, silent.unsupported) == ((), "voice")
+
+
+@pytest.mark.parametrize(
+    ("kind", "named"), [("image", "image"), ("video", "video"), ("shortvideo", "video"), ("new_kind", "new_kind")]
+)
+def test_what_cannot_be_read_yet_is_named(kind: str, named: str) -> None:
+    said = read(pushed(kind, MediaId="m", PicUrl="https://x", MsgId=9))
+    assert (said.parts, said.unsupported) == ((), named)
+
+
+def test_a_sticker_is_told_from_a_text() -> None:
+    assert read(pushed("text", Content="【收到不支持的消息类型，暂无法显示】", MsgId=9)).unsupported == "sticker"
+
+
+def test_a_place_is_words_and_numbers() -> None:
+    said = read(pushed("location", Location_X="23.134521", Location_Y="113.358803", Scale=20, Label="广州", MsgId=9))
+    place = {"latitude": 23.134521, "longitude": 113.358803, "scale": 20.0, "label": "广州"}
+    assert said.parts == (Text("📍 广州 (23.134521, 113.358803)"), Data({"location": place}))
+
+
+def test_a_link_is_its_title_words_and_address() -> None:
+    said = read(pushed("link", Title="Title", Description="words", Url="https://ex.test/a_b", MsgId=9))
+    assert said.parts == (Text("Title\nwords\nhttps://ex.test/a_b"),)
+
+
+@pytest.mark.parametrize("name", ["subscribe", "SCAN", "CLICK"])
+def test_what_a_person_asks_for_by_an_event_is_work(name: str) -> None:
+    said = event(name, EventKey="qrscene_123", Ticket="T")
+    assert not said.is_event
+    assert said.parts == (
+        Data({"event": name, "key": "qrscene_123", "time": "1348831860", "details": {"Ticket": "T"}}),
+    )
+
+
+@pytest.mark.parametrize("name", ["unsubscribe", "VIEW", "LOCATION", "TEMPLATESENDJOBFINISH", "brand_new_event"])
+def test_what_merely_happened_is_history(name: str) -> None:
+    assert event(name, EventKey="", Latitude="23.1", Status="success").is_event
+
+
+def test_two_events_of_one_second_are_two_and_a_repeated_one_is_one() -> None:
+    first, second = event("CLICK", EventKey="a"), event("CLICK", EventKey="b")
+    assert first.keys != second.keys
+    assert event("CLICK", EventKey="a").keys == first.keys
+    here, there = event("LOCATION", Latitude="1.0"), event("LOCATION", Latitude="2.0")
+    assert here.keys != there.keys
+
+
+def test_nested_fields_of_an_event_stay_nested() -> None:
+    said = event("scancode_push", EventKey="k", ScanCodeInfo={"ScanType": "qrcode", "ScanResult": "2"})
+    (part,) = said.parts
+    assert isinstance(part, Data)
+    assert part.value["details"] == {"ScanCodeInfo": {"ScanType": "qrcode", "ScanResult": "2"}}
+
+
+@pytest.mark.parametrize("raw", [b"<xml></xml>", b"<xml><MsgType>text</MsgType></xml>", b"<xml><a></xml>", b"<foo/>"])
+def test_what_lacks_its_sender_is_kept_as_unreadable(raw: bytes) -> None:
+    found = inbound(raw)
+    assert isinstance(found, Unreadable)
+    assert found.raw == raw
+
+
+def test_a_number_that_is_none_makes_no_key() -> None:
+    assert read(pushed("text", Content="a", MsgId="x")).keys[0].startswith("raw:")
+    assert read(pushed("text", Content="a")).keys != read(pushed("text", Content="b")).keys
