@@ -5,6 +5,7 @@ or "success" is silence, a well-made reply is shown, anything else (also after t
 notice that the account is out of order.
 """
 
+import asyncio
 import itertools
 import time
 from dataclasses import dataclass, field
@@ -91,6 +92,7 @@ class Pushes:
             done.requests.append(request)
             if request.status is not None and request.status < 500:
                 break
+            await asyncio.sleep(max(0.0, self.patience - request.seconds))
         last = done.requests[-1]
         done.reply = self._reply(last.body) if last.status == 200 else FAILURE
         if done.reply is not None:

@@ -1,0 +1,169 @@
+"""People of two Official Accounts, one with and one without customer-service messages, and a gateway that is restarted
+and killed under them: each question is answered once, presumed, uncertain and said so, or waiting for its person.
+
+Time is scaled: the platform's five seconds are `SCALE` times as long, and so are the agent's sixty. FRONTDESK_SOAK=full
+makes the crowd of it two thousand and its two minutes long (`FRONTDESK_SOAK=full make test
+TESTS=tests/journeys/test_wechat.py`); else it is small enough for every run.
+"""
+
+import asyncio
+import math
+import os
+import random
+import re
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.agent import ScriptedAgent
+from tests.fakes.agent_events import Event, artifact, completed, working
+from tests.fakes.agent_scripts import Call
+from tests.fakes.wechat import AES_KEY, APP_ID, APP_SECRET, TOKEN, FakeWechat, open_id
+from tests.fakes.wechat_pushes import Push, Pushes
+from tests.journeys.process import OPERATOR, GatewayProcess, Tables
+from tests.peers.processes import free_port
+
+IS_FULL = os.environ.get("FRONTDESK_SOAK") == "full"
+PEOPLE = 2000 if IS_FULL else 40  # half of them with each account
+SECONDS = 120.0 if IS_FULL else 12.0  # over which they write
+SCALE = 0.2 if IS_FULL else 0.1
+QUICKEST, SLOWEST = 0.1, 60.0  # seconds that an answer takes, before scaling
+REST = 60.0  # seconds in which everything comes to rest
+TOKEN_ENDS = 2  # times the platform ends the access_token
+
+
+def takes(number: int) -> float:
+    """Seconds for the answer to a question, spread evenly over the orders of magnitude."""
+    share = random.Random(number).random()
+    return SCALE * QUICKEST * math.exp(share * math.log(SLOWEST / QUICKEST))
+
+
+async def thinking(call: Call) -> AsyncIterator[Event]:
+    number = int(call.text.removeprefix("question "))
+    yield working()
+    await asyncio.sleep(takes(number))
+    yield artifact(f"answer {number};", last=True)
+    yield completed()
+
+
+@dataclass
+class Crowd:
+    """The people of one account. A question that no request of the platform could bring is not asked by anybody."""
+
+    platform: FakeWechat
+    pushes: Pushes
+    pushed: dict[int, Push] = field(default_factory=dict)
+
+    async def ask(self, number: int, after: float) -> None:
+        await asyncio.sleep(after)
+        self.pushed[number] = await self.pushes.says(open_id(f"p{number}"), f"question {number}")
+
+    def shown(self) -> Counter[int]:
+        """How often each answer stands in its chat."""
+        texts = [(name, text) for name, person in self.platform.people.items() for text in person.texts]
+        found = [(name, int(number)) for name, text in texts for number in re.findall(r"answer (\d+);", text)]
+        assert all(name == open_id(f"p{number}") for name, number in found), "an answer in another person's chat"
+        return Counter(number for _, number in found)
+
+
+def account(platform: FakeWechat, **settings: object) -> Tables:
+    return {
+        "kind": "wechat",
+        "app_id": APP_ID,
+        "app_secret": APP_SECRET,
+        "token": TOKEN,
+        "encoding_aes_key": AES_KEY,
+        "api_base": platform.base,
+        "reply_within": 4.5 * SCALE,
+        "agent": "remote",
+        "on_unknown": "skip",
+        "access": {"direct": "open"},
+        **settings,
+    }
+
+
+def configured(folder: Path, card: str, sending: FakeWechat, silent: FakeWechat) -> GatewayProcess:
+    port = free_port()
+    config: Tables = {
+        "gateway": {
+            "port": port,
+            "store": f"sqlite:///{folder / 'desk.db'}",
+            "operator_token": OPERATOR,
+            "shutdown_grace": 2,
+            "max_turns": 512,
+        },
+        "agents": {"remote": {"kind": "a2a", "card": card, "allow_private_network": True}},
+        "plugins": {"sending": account(sending), "silent": account(silent, customer_service=False)},
+    }
+    gateway = GatewayProcess(folder, config, port=port)
+    gateway.private |= {TOKEN, AES_KEY, APP_SECRET}
+    return gateway
+
+
+async def troubles(gateway: GatewayProcess, sending: FakeWechat) -> None:
+    """Two restarts and a kill, spread over the time that people write; and the ends of two tokens."""
+    for number in range(3):
+        await asyncio.sleep(SECONDS / 4)
+        await (gateway.kill() if number == 1 else gateway.stop())
+        await gateway.start()
+        if number < TOKEN_ENDS:
+            sending.expire_tokens()
+
+
+@pytest.mark.timeout(600 if IS_FULL else 120)
+async def test_every_question_is_answered_once_presumed_or_waiting_over_restarts_and_a_kill(tmp_path: Path) -> None:
+    async with AsyncExitStack() as stack:
+        sending, silent = await stack.enter_async_context(FakeWechat()), await stack.enter_async_context(FakeWechat())
+        agent = await stack.enter_async_context(ScriptedAgent(thinking))
+        gateway = await stack.enter_async_context(configured(tmp_path / "desk", agent.card_url, sending, silent))
+        silent.may_send = False
+        crowds = []
+        for platform, name in ((sending, "sending"), (silent, "silent")):
+            pushes = Pushes(platform, f"{gateway.base}/hooks/{name}", scale=SCALE)
+            crowds.append(Crowd(platform, await stack.enter_async_context(pushes)))
+        await gateway.start()
+        chance = random.Random(7)
+        async with asyncio.TaskGroup() as tasks:
+            for number in range(PEOPLE):
+                tasks.create_task(crowds[number % 2].ask(number, chance.uniform(0, SECONDS)))
+            tasks.create_task(troubles(gateway, sending))
+        await check(gateway, crowds, sending)
+        gateway.check_log()
+
+
+async def check(gateway: GatewayProcess, crowds: list[Crowd], sending: FakeWechat) -> None:
+    summary = await gateway.at_rest(seconds=REST)
+    shown = crowds[0].shown() + crowds[1].shown()
+    deliveries, accepted = Counter(summary["deliveries"]), set(await asked(gateway))
+    unknown, waiting = summary["unknown"], deliveries["waiting_for_user"]
+    requests = [request for crowd in crowds for push in crowd.pushed.values() for request in push.requests]
+    slowest = max(request.seconds for request in requests if request.status is not None) / SCALE
+    said = (
+        f"{PEOPLE} people, {len(accepted)} accepted, {len(shown)} shown, {waiting} waiting, {unknown} unknown, "
+        f"{len(requests)} requests, the slowest answer after {slowest:.2f} scaled s, {sending.token_fetches} tokens"
+    )
+    print(said)
+    assert not {number for number, times in shown.items() if times > 1}, said
+    assert waiting <= len(accepted - set(shown)) <= waiting + unknown, said
+    assert deliveries["dead"] == deliveries["rejected"] == 0, said
+    assert 1 <= sending.token_fetches <= 1 + TOKEN_ENDS, said
+    assert len(accepted) > PEOPLE / 2, said
+    assert slowest < 5.0, said
+    if IS_FULL:
+        assert slowest <= 4.5, said
+
+
+async def asked(gateway: GatewayProcess) -> list[int]:
+    """The questions that became envelopes, as the agent was asked them at least once."""
+    sessions, cursor = [], ""
+    while True:
+        page = await gateway.api(f"sessions?limit=200{cursor}")
+        sessions += page["items"]
+        if not page.get("next"):
+            break
+        cursor = f"&cursor={page['next']}"
+    return [int(match[1]) for session in sessions if (match := re.search(r"op(\d+)-", str(session)))]
