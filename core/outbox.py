@@ -101,8 +101,8 @@ class Outbox:
             self.wake(conversation, source.account)
         return sum(not delivery.window for delivery in begun)
 
-    async def _resume(self, delivery: Delivery, waiting: Awaitable[Outcome]) -> None:
-        await self._settle(delivery, await waiting)
+    async def _resume(self, delivery: Delivery, waiting: Callable[[], Awaitable[Outcome]]) -> None:
+        await self._settle(delivery, await waiting())
         self.wake(delivery.conversation, delivery.address.source.account)
 
     def stop(self) -> None:

@@ -14,6 +14,7 @@ between its requests. An answer that no request came for was certainly not shown
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from core.clock import Clock, Instant
@@ -138,8 +139,8 @@ class Windows:
         now = self._clock.now()
         shared = self._open.get(held.conversation, {}).get(envelope)
         if shared is None:
-            if held.answer is None and held.until <= now:
-                return  # the same request long after: nobody of that time is waiting any more
+            if held.until + GRACE <= now:
+                return  # long after: whoever waited then is gone, and the answer was seen or is known to be lost
             shared = self._keep(_Shared(self, envelope, held, window))
         shared.enter(window)
 
@@ -154,12 +155,12 @@ class Windows:
                     return outcome
         return None
 
-    async def expect(self, delivery: Delivery) -> Awaitable[Outcome] | None:
-        """After a start: an answer was taken, and its sender may ask again; what becomes of it, None when none was."""
+    async def expect(self, delivery: Delivery) -> Callable[[], Awaitable[Outcome]] | None:
+        """After a start: an answer was taken, and its sender may ask again. Waits for that when called; None: no answer."""
         held = None
         if delivery.window:
             held = await patiently(lambda: self._store.held(delivery.window), self._telemetry)
-        return None if held is None else self._fetched(self._keep(_Shared(self, delivery.window, held, None)))
+        return None if held is None else partial(self._fetched, self._keep(_Shared(self, delivery.window, held, None)))
 
     async def _fetched(self, shared: _Shared) -> Outcome:
         await self._until_written(shared)

@@ -95,6 +95,14 @@ class Api:
         """The sign that somebody writes; it fades after 15 s, and goes with the next message."""
         await self._call("message/custom/typing", {"touser": open_id, "command": "Typing"})
 
+    async def look(self) -> None:
+        """Have a token at hand, or know why there is none."""
+        try:
+            await self._tokens.present()
+        except ApiFailure as failure:
+            self._wire.health.failed(failure)
+            raise
+
     async def _call(self, call: str, body: dict[str, Any]) -> None:
         health = self._wire.health
         try:

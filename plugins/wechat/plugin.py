@@ -6,6 +6,7 @@ asked for it (`passive`) or is sent as a customer-service message over `api`, re
 
 import asyncio
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from core.clock import Clock
@@ -80,6 +81,7 @@ class WechatPlugin:
         self._webhook.opens(intake)
         self._health.becomes("receiving", self._health.note)
         try:
+            await self._look()
             await asyncio.Event().wait()
         finally:
             self._webhook.closes()
@@ -108,6 +110,12 @@ class WechatPlugin:
         if self._api is not None and self._permission.is_given:
             await self._api.typing(frame.address.chat)
         return ""
+
+    async def _look(self) -> None:
+        """Whether the platform gives a token: what is wrong with secret or address is seen before the first answer."""
+        if self._api is not None and self._permission.is_given:
+            with suppress(ApiFailure):  # what failed stands in the health, and is tried again with each message
+                await self._api.look()
 
     def _api_of(self, account: str, host: Host) -> Api | None:
         settings = self._settings

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 
 from core.agent import Ask, TaskEvent, TaskState
+from core.clock import SystemClock
 from core.delivery import Delivery, Refusal, Rejected
 from core.parts import text_of
 from core.plugin import Accepted, Duplicate
@@ -12,6 +13,7 @@ from core.window import ReplyWindow
 from tests.doubles.agent import FakeAgent, task
 from tests.doubles.plugin import FakePlugin
 from tests.doubles.world import World, world
+from tests.store.line import ManualClock
 from tests.waiting import until
 
 PATIENT = 10.0  # seconds; how long a request of these tests stays open
@@ -68,6 +70,20 @@ async def test_the_same_request_again_gets_the_same_answer_and_asks_nobody(store
         again = await asks(desk, "hello", "1")
         assert await again.answer(PATIENT) == "HELLO"
         assert len(desk.agent.asks) == 1
+
+
+async def test_the_same_request_long_after_gets_nothing(store: Store) -> None:
+    async with world(store) as desk:
+        first = await asks(desk, "hello", "1", left=0.01)
+        assert await first.answer(PATIENT) == "HELLO"
+        first.written()
+        first.leave()
+    late = SystemClock().now() + 2 * PATIENT
+    async with world(store) as desk:
+        desk.outbox.windows._clock = ManualClock(late)
+        again = await asks(desk, "hello", "1")
+        assert await again.answer(PATIENT) is None
+        assert desk.agent.asks == []
 
 
 async def test_when_nobody_waits_any_more_it_is_sent(store: Store) -> None:

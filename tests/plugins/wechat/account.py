@@ -93,7 +93,7 @@ async def account(
         listener = await stack.enter_async_context(Listener(app, grace=0.1))
         running = asyncio.ensure_future(plugin.run(desk.intake))
         stack.callback(running.cancel)
-        await until(lambda: plugin.health["state"] == "receiving")
+        await until(lambda: plugin.health["state"] != "starting")
         url = f"http://127.0.0.1:{listener.port}/hooks/{name}"
         pushes = await stack.enter_async_context(Pushes(platform, url, mode=pushed or mode, scale=SCALE))
         yield Account(platform, pushes, plugin, desk)

@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from core.access import Access
 from core.errors import StoreUnavailable
 from core.store import Store
 from tests.fakes.wechat import AES_KEY, TOKEN, FakeWechat
@@ -196,9 +197,8 @@ async def test_two_accounts_do_not_answer_for_each_other(platform: FakeWechat, s
         assert admitted(other) == 0
 
 
+@pytest.mark.case("SEC-07")
 async def test_whoever_is_not_listed_is_met_with_silence(platform: FakeWechat, store: Store) -> None:
-    from core.access import Access
-
     options = {"access": Access("allow", "off", frozenset({BOB}))}
     async with account(platform, store, options=options) as there:
         assert (await there.pushes.says(ANN, "hello")).reply is None

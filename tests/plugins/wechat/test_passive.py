@@ -1,16 +1,21 @@
 """Passive replies: the answer rides on the push that asked for it, on a later request for it, or goes another way."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
 from core.agent import Ask, TaskEvent, TaskState
 from core.parts import text_of
+from core.session import Bounds
 from core.store import Store
+from gateway.store.sqlite import SqliteStore
 from tests.doubles.agent import FakeAgent, task
 from tests.fakes.wechat import FakeWechat
 from tests.plugins.wechat.account import ANN, BOB, account
+from tests.store.line import ManualClock
 
 PATIENCE = 0.5  # seconds that the scaled platform waits
 
@@ -121,6 +126,24 @@ async def test_a_stored_answer_is_given_again_after_a_restart(platform: FakeWech
         assert len(there.agent.asks) == 0
 
 
+@pytest.mark.case("WX-08")
+async def test_a_message_that_comes_again_a_day_and_a_restart_later_is_dropped(
+    platform: FakeWechat, tmp_path: Path
+) -> None:
+    async with SqliteStore(tmp_path / "desk.db") as store:
+        await store.hold()
+        async with account(platform, store) as there:
+            message = there.pushes.message(ANN, "text", Content="hello", MsgId=77)
+            await there.pushes.request(message)
+    tomorrow = time.time() + 26 * 3600
+    async with SqliteStore(tmp_path / "desk.db", clock=ManualClock(tomorrow)) as store:
+        await store.hold()
+        await store.prune(tomorrow)
+        async with account(platform, store) as there:
+            assert (await there.pushes.request(message)).body == "success"
+            assert there.agent.asks == []
+
+
 async def test_commands_are_answered_in_their_push(platform: FakeWechat, store: Store) -> None:
     async with account(platform, store, language="zh") as there:
         push = await there.pushes.says(ANN, "/状态")
@@ -146,8 +169,6 @@ async def test_words_that_would_end_their_cdata_stay_words(platform: FakeWechat,
 
 
 async def test_when_the_gateway_is_full_the_person_is_told_in_the_push(platform: FakeWechat, store: Store) -> None:
-    from core.session import Bounds
-
     async with account(platform, store, taking(20), options={"bounds": Bounds(max_queued=1)}) as there:
         await there.pushes.says(ANN, "one")
         push = await there.pushes.says(BOB, "two")

@@ -19,6 +19,7 @@ from tests.fakes.wechat import FakeWechat, errcode
 from tests.plugins.telegram.intake import NoHistory
 from tests.plugins.wechat.account import ANN, BOB, account, settings
 from tests.plugins.wechat.test_passive import taking
+from tests.waiting import until
 
 SEND = "message/custom/send"
 
@@ -114,6 +115,12 @@ async def test_an_address_that_is_not_listed_is_named_and_raises_no_storm(alone:
     health = alone.plugin.health
     assert health["state"] == "unauthorised"
     assert "add 203.0.113.9 there" in str(health["note"])
+
+
+async def test_a_wrong_secret_is_seen_at_the_start(platform: FakeWechat, store: Store) -> None:
+    async with account(platform, store, app_secret="f" * 32) as there:
+        await until(lambda: there.plugin.health["state"] == "unauthorised")
+        assert (await there.pushes.says(ANN, "hello")).reply == "HELLO"
 
 
 async def test_a_wrong_secret_is_named_by_its_setting(alone: Alone, platform: FakeWechat) -> None:
@@ -268,6 +275,7 @@ async def test_whoever_left_gets_nothing_and_nobody_tries_again(platform: FakeWe
         assert platform.calls[SEND] == 1
 
 
+@pytest.mark.case("DEL-23")
 async def test_two_accounts_in_one_process_are_two_conversations(platform: FakeWechat, store: Store) -> None:
     async with account(platform, store) as one, account(platform, store, name="other") as other:
         await one.pushes.says(ANN, "hello")
