@@ -156,7 +156,7 @@ class Windows:
         return None
 
     async def expect(self, delivery: Delivery) -> Callable[[], Awaitable[Outcome]] | None:
-        """After a start: an answer was taken, and its sender may ask again. Waits for that when called; None: no answer."""
+        """After a start: an answer was taken, and its sender may ask again: what to wait for; None when none was."""
         held = None
         if delivery.window:
             held = await patiently(lambda: self._store.held(delivery.window), self._telemetry)

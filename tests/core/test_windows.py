@@ -78,6 +78,7 @@ async def test_the_same_request_long_after_gets_nothing(store: Store) -> None:
         assert await first.answer(PATIENT) == "HELLO"
         first.written()
         first.leave()
+        assert await outcomes(desk, 1) == ["presumed"]
     late = SystemClock().now() + 2 * PATIENT
     async with world(store) as desk:
         desk.outbox.windows._clock = ManualClock(late)
