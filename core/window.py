@@ -146,7 +146,8 @@ class Windows:
 
     async def offer(self, delivery: Delivery) -> Outcome | None:
         """Let an open window of the conversation carry it; None when none can, and it is to be sent."""
-        for shared in list(self._open.get(delivery.conversation, {}).values()):
+        open_here = list(self._open.get(delivery.conversation, {}).values())
+        for shared in sorted(open_here, key=lambda each: not each.requests):  # first where somebody waits right now
             if not shared.is_open(self._clock.now()) or (answer := shared.carry(delivery)) is None:
                 continue
             if await self.take(shared, delivery.id, answer):

@@ -61,8 +61,14 @@ class Health:
         if self.note is _SEALED_OTHERWISE:
             self.note = ""
 
+    @property
+    def trouble(self) -> str:
+        """What keeps it from receiving or showing, with the remedy; "" when nothing does."""
+        return self.note if self.state in ("unreachable", "unauthorised") or self.note is _SEALED_OTHERWISE else ""
+
     def report(self) -> dict[str, object]:
-        return {"state": self.state, "mode": self.mode, "note": self.note, "counts": dict(self.counts)}
+        counts = dict(self.counts)
+        return {"state": self.state, "mode": self.mode, "note": self.note, "trouble": self.trouble, "counts": counts}
 
     def _note(self, failure: ApiFailure) -> str:
         meaning = meaning_of(failure.code or 0)

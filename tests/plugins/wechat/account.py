@@ -25,7 +25,7 @@ from tests.plugins.telegram.intake import NoHistory
 from tests.waiting import until
 
 ANN, BOB = open_id("ann"), open_id("bob")
-SCALE = 0.1  # of the platform's five seconds
+SCALE = 0.2  # of the platform's five seconds
 
 
 def settings(platform: FakeWechat | None = None, **changed: Any) -> WechatSettings:
