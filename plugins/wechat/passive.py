@@ -22,7 +22,7 @@ from plugins.wechat.render import TEXT_LIMIT
 
 REQUESTS = 3  # with the same message, before the platform gives up
 SHARE = 0.9  # of the platform's patience is what `reply_within` stands for: 4.5 of 5 seconds
-EARLIER = 0.93  # of `reply_within` is spent waiting, the rest on writing
+EARLIER = 0.9  # of `reply_within` is spent waiting, the rest on writing
 REMEMBERED = 10_000  # messages whose requests are counted; past it one more may wait in vain
 
 SUCCESS = "success"

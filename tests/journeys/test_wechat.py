@@ -11,6 +11,7 @@ import math
 import os
 import random
 import re
+import tomllib
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
@@ -19,6 +20,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.docs.reading import all_blocks
 from tests.fakes.agent import ScriptedAgent
 from tests.fakes.agent_events import Event, artifact, completed, working
 from tests.fakes.agent_scripts import Call
@@ -112,6 +114,28 @@ async def troubles(gateway: GatewayProcess, sending: FakeWechat) -> None:
         await gateway.start()
         if number < TOKEN_ENDS:
             sending.expire_tokens()
+
+
+@pytest.mark.parametrize("document", ["wechat.md", "wechat.zh.md"])
+async def test_the_guide_leads_to_a_working_account(tmp_path: Path, document: str) -> None:
+    """Its configuration as it stands, but for the port, the store, and the platform's address."""
+    guide = next(block for block in all_blocks("toml") if block.document == f"docs/{document}")
+    port = free_port()
+    async with FakeWechat() as platform, GatewayProcess(tmp_path / "desk", port=port) as gateway:
+        gateway.config = tomllib.loads(guide.text)
+        gateway.configure("gateway", port=port, store=f"sqlite:///{gateway.database}", operator_token=OPERATOR)
+        gateway.configure("plugins.desk", api_base=platform.base)
+        gateway.env |= {"WECHAT_SECRET": APP_SECRET, "WECHAT_TOKEN": TOKEN, "WECHAT_AES_KEY": AES_KEY}
+        await gateway.start()
+        async with Pushes(platform, f"{gateway.base}/hooks/desk") as pushes:
+            assert (await pushes.get({**pushes.query(), "echostr": "4711"}))[:2] == (200, "4711")
+            assert (await pushes.says(open_id("ann"), "book a table")).reply == "For which day?"
+            assert (await pushes.says(open_id("ann"), "tomorrow")).reply == (
+                "Your table is booked for tomorrow. Enjoy your meal!"
+            )
+        assert await gateway.stop() == 0
+        gateway.private |= {TOKEN, AES_KEY, APP_SECRET}
+        gateway.check_log()
 
 
 @pytest.mark.timeout(600 if IS_FULL else 120)
