@@ -14,6 +14,7 @@ POINTS: dict[str, str] = {
     "task.after_observe": "something an agent said was stored, with the deliveries it implies",
     "deliver.before_send": "a delivery is due; its attempt has not begun",
     "deliver.after_claim": "an attempt is stored as begun; no byte was sent",
+    "window.after_take": "a reply window took an answer; nothing of it was written",
     "deliver.after_send": "the channel answered; the outcome is not stored",
     "deliver.after_settle": "the outcome of an attempt is stored",
 }

@@ -18,6 +18,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from core.clock import Clock, Instant
+from core.crashpoint import crashpoint
 from core.delivery import Delivery, Outcome, Sent, Unknown
 from core.errors import StoreUnavailable
 from core.persistence import patiently
@@ -178,6 +179,7 @@ class Windows:
         except StoreUnavailable:
             return False
         if is_taken:
+            crashpoint("window.after_take")
             shared.give(answer)
         return is_taken
 

@@ -23,7 +23,7 @@ import pytest
 from tests.docs.reading import all_blocks
 from tests.fakes.agent import ScriptedAgent
 from tests.fakes.agent_events import Event, artifact, completed, working
-from tests.fakes.agent_scripts import Call
+from tests.fakes.agent_scripts import Call, echo
 from tests.fakes.wechat import AES_KEY, APP_ID, APP_SECRET, TOKEN, FakeWechat, open_id
 from tests.fakes.wechat_pushes import Push, Pushes
 from tests.journeys.process import OPERATOR, GatewayProcess, Tables
@@ -136,6 +136,27 @@ async def test_the_guide_leads_to_a_working_account(tmp_path: Path, document: st
         assert await gateway.stop() == 0
         gateway.private |= {TOKEN, AES_KEY, APP_SECRET}
         gateway.check_log()
+
+
+@pytest.mark.parametrize(
+    "point", ["ingress.before_commit", "ingress.after_commit", "window.after_take", "deliver.after_send"]
+)
+async def test_wherever_the_process_dies_a_push_that_comes_again_is_answered_once(tmp_path: Path, point: str) -> None:
+    async with AsyncExitStack() as stack:
+        platform = await stack.enter_async_context(FakeWechat())
+        agent = await stack.enter_async_context(ScriptedAgent(echo))
+        gateway = await stack.enter_async_context(configured(tmp_path / "desk", agent.card_url, platform, platform))
+        url = f"{gateway.base}/hooks/sending"
+        pushes = await stack.enter_async_context(Pushes(platform, url, scale=1.0))
+        gateway.configure("plugins.sending", reply_within=4.5)
+        await gateway.start(crashpoint=point)
+        pushing = asyncio.ensure_future(pushes.says(open_id("ann"), "hello"))
+        await gateway.ended()
+        await gateway.start()
+        await pushing
+        summary = await gateway.at_rest(seconds=REST)
+        assert platform.people[open_id("ann")].texts == ["echo: hello"]
+        assert (summary["unknown"], sum(agent.message_counts.values())) == (0, 1)
 
 
 @pytest.mark.timeout(600 if IS_FULL else 120)

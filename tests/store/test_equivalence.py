@@ -23,7 +23,17 @@ from core.envelope import Candidate, Moved
 from core.followed import Made, Said, Step
 from core.parts import Attached, Text
 from core.router import Join, Start
-from core.store import Admitted, NotBefore, Observation, Settlement, SubmissionState, Turn, TurnEnd, TurnState
+from core.store import (
+    Admitted,
+    AlreadySeen,
+    NotBefore,
+    Observation,
+    Settlement,
+    SubmissionState,
+    Turn,
+    TurnEnd,
+    TurnState,
+)
 from gateway.store.sqlite import SqliteStore
 from tests.doubles.store import MemoryStore
 from tests.store.line import DESK, HOUR, Engine, ManualClock, message, piece, task
@@ -50,6 +60,8 @@ class TwoStores(RuleBasedStateMachine):
         self.claimed: list[tuple[Delivery, Delivery]] = []
         self.messages: list[tuple[str, str]] = []  # chat and message id, to reply to
         self.number = 0
+        self.windows: list[str] = []  # envelopes that have one
+        self.carried: set[str] = set()  # deliveries that one took
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         return self.runner.run(work)
@@ -80,10 +92,14 @@ class TwoStores(RuleBasedStateMachine):
     def now(self) -> tuple[float, float]:
         return self.clock.now(), self.clock.now()
 
-    def admit(self, candidate: Candidate) -> None:
-        (one,), (other,) = self.both("admit", (DESK, DESK), ((candidate,), (candidate,)))
+    def admit(self, candidate: Candidate, *, window: float | None = None) -> None:
+        (one,), (other,) = self.both("admit", (DESK, DESK), ((candidate,), (candidate,)), window=window)
         assert type(one) is type(other)
+        if isinstance(one, AlreadySeen) and one.window is not None:
+            one, other = unplaced(one), unplaced(other)
         if isinstance(one, Admitted):
+            if window is not None:
+                self.windows.append(candidate.envelope_id)
             assert replace(one, conversation="") == replace(other, conversation="")
             self.admitted.append((one, other))
         else:
@@ -117,7 +133,8 @@ class TwoStores(RuleBasedStateMachine):
         )
         self.messages.append((chat, f"p{self.number}"))
         choices = ("agent", "other") if known % 2 else ()
-        self.admit(replace(candidate, choices=choices, fallbacks={"agent": "other"}, is_called=called and not command))
+        candidate = replace(candidate, choices=choices, fallbacks={"agent": "other"}, is_called=called and not command)
+        self.admit(candidate, window=self.clock.now() + 15 if known % 3 == 0 else None)
 
     @precondition(lambda self: self.admitted)
     @rule(known=PICK, agent=st.sampled_from(["", "agent", "other"]))
@@ -248,6 +265,21 @@ class TwoStores(RuleBasedStateMachine):
         first, second = self.both("settle", (one, other), self.now, (notice, notice))
         assert first == second
 
+    @precondition(lambda self: self.windows)
+    @rule(known=PICK, was_asked=st.booleans(), own=st.booleans(), back=st.booleans())
+    def ride(self, known: int, was_asked: bool, own: bool, back: bool) -> None:
+        """The newest attempt rides on a window, or the channel's own words close it; and may be taken off again."""
+        envelope = self.windows[known % len(self.windows)]
+        delivery = "" if own or not self.claimed else self.claimed[-1][0].id
+        if delivery in self.carried:
+            return
+        one, other = self.both("ride", *[(it, it) for it in (envelope, delivery, "words")], was_asked=was_asked)
+        assert one == other
+        if one and delivery and back:
+            self.both("unride", (envelope, envelope), (delivery, delivery))
+        elif one and delivery:
+            self.carried.add(delivery)
+
     @precondition(lambda self: self.claimed)
     @rule(known=PICK, what=st.sampled_from(["retry", "discard"]))
     def operate(self, known: int, what: str) -> None:
@@ -282,13 +314,18 @@ class TwoStores(RuleBasedStateMachine):
         first, second = self.both("unfinished")
         assert sorted(map(seen, first), key=str) == sorted(map(seen, second), key=str)
         begun, also = self.both("begun")
-        assert [d.id for d in begun] == [d.id for d in also]
+        assert [(d.id, d.window) for d in begun] == [(d.id, d.window) for d in also]
         assert len(self.both("lanes")[0]) == len(self.run(self.memory.lanes()))
         for admitted in self.admitted[-4:]:
             view, same = self.both("view", (admitted[0].conversation, admitted[1].conversation))
             assert view == same
             work, equal = self.both("followed", (admitted[0].thread, admitted[1].thread))
             assert work == equal
+
+
+def unplaced(seen: Any) -> Any:
+    """Without the conversation, which each store names by itself."""
+    return replace(seen, window=replace(seen.window, conversation=""))
 
 
 def observation(turn: Turn, how: str, pieces: tuple[Any, ...]) -> Observation:
