@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from core.clock import Clock
 from core.crashpoint import crashpoint
-from core.delivery import Delivery, DeliveryState, Op, Outcome, RenderedPiece, Unknown
+from core.delivery import Delivery, DeliveryState, Op, Outcome, Refusal, Rejected, RenderedPiece, Unknown
 from core.errors import StoreUnavailable
 from core.notices import notice
 from core.pacing import Limits, Pacer
@@ -23,9 +23,10 @@ from core.plugin import AgentPlugin
 from core.settling import settle
 from core.store import Deliveries, NotBefore, ReplyWindows, Settlement
 from core.telemetry import Telemetry
-from core.window import Windows
+from core.window import Ride, Windows
 
 SEND_LIMIT = 120.0  # seconds for one attempt in all; the plugin's own phases are shorter
+NO_ROOM = Rejected(Refusal.UNAVAILABLE, "the reply that was under way could not carry it")
 CONCURRENT = 64  # attempts of one account at once
 
 
@@ -75,6 +76,7 @@ class Outbox:
         if lane is None:
             lane = self._lanes[conversation] = _Lane(account)
         lane.dirty = True
+        self.windows.queued(conversation)
         if not lane.busy and account in self._channels and not self._stopped:
             lane.busy = True
             if lane.timer:
@@ -179,14 +181,20 @@ class Outbox:
         if preview and delivery.op is Op.SHOW and plugin.capabilities.replaces:
             delivery = replace(delivery, op=Op.REPLACE, replaces=(preview,))
         outcome: Outcome
+        ride = Ride()
         try:
             async with asyncio.timeout(SEND_LIMIT):
-                outcome = await self.windows.offer(delivery) or await plugin.send(delivery)
+                await self.windows.offer(delivery, ride)
+                outcome = ride.outcome or await plugin.send(delivery)
         except TimeoutError:
             outcome = Unknown(f"no answer within {SEND_LIMIT:.0f} s")
         except Exception as failure:
             outcome = Unknown(f"{type(failure).__name__} in the plugin")
             self._telemetry.event("delivery.plugin_failed", level="error", delivery=delivery.id, error=repr(failure))
+        for other in ride.beside:
+            await self._settle(other, ride.outcome or NO_ROOM)
+        for other in ride.left:
+            await self._settle(other, NO_ROOM)
         return outcome, self._clock.monotonic() - started
 
     async def _settle(self, delivery: Delivery, outcome: Outcome, seconds: float = 0.0) -> tuple[Settlement, bool]:

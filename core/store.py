@@ -318,6 +318,10 @@ class ReplyWindows(Protocol):
 
     async def held(self, envelope: str) -> HeldWindow | None: ...
 
+    async def claim_behind(self, delivery: Delivery, now: Instant) -> Delivery | None:
+        """Begin an attempt on what is due next behind one that is being attempted, to ride along with it."""
+        ...
+
 
 # ---------------------------------------------------------------------------------------------- deliveries
 

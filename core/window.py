@@ -14,6 +14,7 @@ between its requests. An answer that no request came for was certainly not shown
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,17 @@ if TYPE_CHECKING:
 GRACE = 1.0  # seconds past `until` that a request which came in time may still need for its writing
 
 Carry = Callable[[Delivery], str | None]
+Join = Callable[[str, str], str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Gather:
+    """For channels that can send nothing afterwards: an answer to an earlier message waits `until` then for the answer
+    to the one that brought the request, and both go as one. `join` makes one of two, None where they do not fit.
+    """
+
+    until: Instant
+    join: Join
 
 
 class ReplyWindow:
@@ -40,8 +52,8 @@ class ReplyWindow:
     again by its sender before `until`, so that the window is open in between as well.
     """
 
-    def __init__(self, until: Instant, carry: Carry, *, returns: bool = False) -> None:
-        self.until, self.carry, self.returns = until, carry, returns
+    def __init__(self, until: Instant, carry: Carry, *, returns: bool = False, gather: Gather | None = None) -> None:
+        self.until, self.carry, self.returns, self.gather = until, carry, returns, gather
         self._shared: _Shared | None = None  # None: the message was refused, there is nothing to wait for
 
     async def answer(self, seconds: float) -> str | None:
@@ -84,7 +96,7 @@ class _Shared:
         self.carry: Carry = window.carry if window is not None else (lambda _: None)
         self.requests: list[ReplyWindow] = []
         self.answer: str | None = None
-        self.taken, self.changed = asyncio.Event(), asyncio.Event()
+        self.taken, self.changed, self.news = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self.written = False
         self.returns = window is None or window.returns
         self.was_asked = False  # since the answer was taken, a request was there that may have got it
@@ -115,6 +127,11 @@ class _Shared:
         return self.answer is None and (bool(self.requests) or (self.returns and now < self.held.until))
 
     @property
+    def gather(self) -> Gather | None:
+        """Of the request that is there now."""
+        return self.requests[-1].gather if self.requests else None
+
+    @property
     def is_over(self) -> bool:
         """Nobody is there for the answer, and nobody will come."""
         return not self.requests and not self.returns
@@ -125,6 +142,15 @@ class _Shared:
                 async with asyncio.timeout(GRACE):
                     await self.taken.wait()
         return self.answer or words
+
+
+@dataclass(slots=True)
+class Ride:
+    """What became of an offer, kept by whoever makes it, so that nothing claimed on the way is forgotten."""
+
+    outcome: Outcome | None = None  # None: no window took it, and it is to be sent
+    beside: list[Delivery] = field(default_factory=list)  # claimed too; they share the outcome
+    left: list[Delivery] = field(default_factory=list)  # claimed too, and found no room
 
 
 class Windows:
@@ -145,17 +171,46 @@ class Windows:
             shared = self._keep(_Shared(self, envelope, held, window))
         shared.enter(window)
 
-    async def offer(self, delivery: Delivery) -> Outcome | None:
-        """Let an open window of the conversation carry it; None when none can, and it is to be sent."""
+    def queued(self, conversation: str) -> None:
+        """Something is queued there: it may be what an earlier answer waits for."""
+        for shared in self._open.get(conversation, {}).values():
+            shared.news.set()
+
+    async def offer(self, delivery: Delivery, ride: Ride) -> None:
+        """Let an open window of the conversation carry it, where one can."""
         open_here = list(self._open.get(delivery.conversation, {}).values())
         for shared in sorted(open_here, key=lambda each: not each.requests):  # first where somebody waits right now
             if not shared.is_open(self._clock.now()) or (answer := shared.carry(delivery)) is None:
                 continue
-            if await self.take(shared, delivery.id, answer):
-                outcome = await self._carried(shared, delivery, self._clock.now())
-                if outcome is not None:
-                    return outcome
-        return None
+            if delivery.quote and (gather := shared.gather) is not None:
+                answer = await self._gathered(shared, gather, delivery, answer, ride)
+            if shared.is_open(self._clock.now()) and await self.take(shared, delivery.id, answer):
+                ride.outcome = await self._carried(shared, delivery, self._clock.now())
+            if ride.outcome is not None or ride.beside or ride.left:
+                return
+
+    async def _gathered(self, shared: _Shared, gather: Gather, delivery: Delivery, answer: str, ride: Ride) -> str:
+        """The answer with what is queued behind it as soon as something is, or alone when it may wait no longer."""
+        while (left := gather.until - self._clock.now()) > 0:
+            shared.news.clear()
+            other = await self._behind(delivery)
+            if other is not None:
+                ride.left.append(other)
+                words = shared.carry(other)
+                joined = None if words is None else gather.join(answer, words)
+                if joined is not None:
+                    ride.beside.append(ride.left.pop())
+                return joined or answer
+            with suppress(TimeoutError):
+                async with asyncio.timeout(left):
+                    await shared.news.wait()
+        return answer
+
+    async def _behind(self, delivery: Delivery) -> Delivery | None:
+        try:
+            return await self._store.claim_behind(delivery, self._clock.now())
+        except StoreUnavailable:
+            return None
 
     async def expect(self, delivery: Delivery) -> Callable[[], Awaitable[Outcome]] | None:
         """After a start: an answer was taken, and its sender may ask again: what to wait for; None when none was."""

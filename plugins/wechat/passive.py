@@ -26,6 +26,7 @@ EARLIER = 0.9  # of `reply_within` is spent waiting, the rest on writing
 REMEMBERED = 10_000  # messages whose requests are counted; past it one more may wait in vain
 
 SUCCESS = "success"
+GATHER = 0.8  # of `reply_within` an answer to an earlier question waits for the answer to this one
 
 _AGAIN = {"zh": "（重发）"}
 _AGAIN_ELSE = "(again) "
@@ -72,6 +73,12 @@ def carried(delivery: Delivery) -> str | None:
     """What a passive reply says for a delivery."""
     words = marked(delivery)
     return words if delivery.op is not Op.WITHDRAW and len(words.encode()) <= TEXT_LIMIT else None
+
+
+def joined(first: str, second: str) -> str | None:
+    """Two answers as one reply, where there is room."""
+    both = f"{first}\n\n{second}"
+    return both if len(both.encode()) <= TEXT_LIMIT else None
 
 
 def marked(delivery: Delivery) -> str:

@@ -20,11 +20,11 @@ from core.envelope import Inbound, Unreadable
 from core.errors import Busy, StoreUnavailable
 from core.notices import sentence
 from core.plugin import Accepted, Duplicate, Intake
-from core.window import ReplyWindow
+from core.window import Gather, ReplyWindow
 from plugins.wechat import xml
 from plugins.wechat.cipher import BadSeal, Seal, is_signature, opened, signature
 from plugins.wechat.health import Health
-from plugins.wechat.passive import Pace, Reply, Requests, Write, carried, success
+from plugins.wechat.passive import GATHER, Pace, Reply, Requests, Write, carried, joined, success
 from plugins.wechat.translate import inbound
 
 if TYPE_CHECKING:
@@ -126,7 +126,8 @@ class Webhook:
     ) -> web.StreamResponse:
         number = self._requests.count(item.keys[0])
         until = self._clock.now() + self._pace.all_requests
-        window = ReplyWindow(until, carried, returns=self._waits())
+        gather = None if self._may_send() else Gather(self._clock.now() + GATHER * self._pace.reply_within, joined)
+        window = ReplyWindow(until, carried, returns=self._waits(), gather=gather)
         try:
             (admission,) = await intake.accept([item], window=window)
         except Busy:

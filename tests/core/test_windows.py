@@ -9,7 +9,7 @@ from core.delivery import Delivery, Refusal, Rejected
 from core.parts import text_of
 from core.plugin import Accepted, Duplicate
 from core.store import Store
-from core.window import ReplyWindow
+from core.window import Gather, ReplyWindow
 from tests.doubles.agent import FakeAgent, task
 from tests.doubles.plugin import FakePlugin
 from tests.doubles.world import World, world
@@ -38,9 +38,18 @@ def carry(delivery: Delivery) -> str | None:
     return text if len(text) < 40 else None
 
 
-async def asks(desk: World, text: str, key: str, *, returns: bool = False, left: float = PATIENT) -> ReplyWindow:
+def join(first: str, second: str) -> str | None:
+    both = f"{first}+{second}"
+    return both if len(both) < 40 else None
+
+
+async def asks(
+    desk: World, text: str, key: str, *, returns: bool = False, left: float = PATIENT, gathers: float = 0.0
+) -> ReplyWindow:
     """A request that brings a message and stays open."""
-    window = ReplyWindow(desk.clock.now() + left, carry, returns=returns)
+    now = desk.clock.now()
+    gather = Gather(now + gathers, join) if gathers else None
+    window = ReplyWindow(now + left, carry, returns=returns, gather=gather)
     (admission,) = await desk.intake.accept([desk.inbound(text, "ann", keys=(key,))], window=window)
     assert isinstance(admission, Accepted | Duplicate)
     return window
@@ -195,6 +204,52 @@ async def test_what_waits_for_a_person_rides_on_their_next_message(store: Store)
         window.leave()
         assert await desk.plugin.until(1) == ["SECOND"]
         assert await outcomes(desk, 3) == ["waiting_for_user", "presumed", "delivered"]
+
+
+async def waiting(desk: World, text: str) -> None:
+    """An answer that waits for its person."""
+    before = len(desk.events.of("delivery.attempted"))
+    await desk.says(text)
+    assert (await outcomes(desk, before + 1))[-1] == "waiting_for_user"
+
+
+async def test_where_nothing_can_be_sent_afterwards_an_earlier_answer_takes_the_present_one_along(store: Store) -> None:
+    plugin = FakePlugin()
+    plugin.outcomes.append(CLOSED)
+    async with world(store, plugin=plugin) as desk:
+        await waiting(desk, "first")
+        window = await asks(desk, "second", "2", gathers=PATIENT)
+        assert await window.answer(PATIENT) == "FIRST+SECOND"
+        window.written()
+        window.leave()
+        assert await outcomes(desk, 3) == ["waiting_for_user", "presumed", "presumed"]
+        assert desk.plugin.sent == []
+
+
+async def test_what_finds_no_room_beside_an_earlier_answer_goes_another_way(store: Store) -> None:
+    plugin = FakePlugin()
+    plugin.outcomes.append(CLOSED)
+    async with world(store, plugin=plugin) as desk:
+        await waiting(desk, "f" * 30)
+        window = await asks(desk, "s" * 30, "2", gathers=PATIENT)
+        assert await window.answer(PATIENT) == "F" * 30
+        window.written()
+        window.leave()
+        assert await desk.plugin.until(1) == ["S" * 30]
+
+
+async def test_an_earlier_answer_waits_for_the_present_one_only_so_long(store: Store) -> None:
+    plugin, agent, parked = FakePlugin(), FakeAgent(), Parked()
+    plugin.outcomes.append(CLOSED)
+    async with world(store, agent, plugin) as desk:
+        await waiting(desk, "first")
+        agent.script = parked
+        window = await asks(desk, "second", "2", gathers=0.05)
+        assert await window.answer(PATIENT) == "FIRST"
+        window.written()
+        window.leave()
+        parked.released.set()
+        assert await desk.plugin.until(1) == ["SECOND"]
 
 
 async def test_after_a_restart_an_answer_that_was_taken_is_given_to_whoever_comes_again(store: Store) -> None:

@@ -64,6 +64,16 @@ class DeliveryTables(Tables):
             return self._as_claimed(held)
         return None
 
+    async def claim_behind(self, delivery: Delivery, now: Instant) -> Delivery | None:
+        place, first = self._resolve(delivery.conversation), self._deliveries[delivery.id]
+        for held in self._lane(place.id) if place else ():
+            is_due = held.due <= now <= held.delivery.not_after
+            if held.state is QUEUED and held.seq > first.seq and is_due:
+                held.state = ATTEMPTING
+                held.delivery = replace(held.delivery, attempt=held.delivery.attempt + 1)
+                return self._as_claimed(held)
+        return None
+
     def _as_claimed(self, held: DeliveryRow) -> Delivery:
         delivery, place = held.delivery, self._conversations[held.delivery.conversation]
         question = self._turns[delivery.turn].turn.envelopes[-1]

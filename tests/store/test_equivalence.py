@@ -243,6 +243,15 @@ class TwoStores(RuleBasedStateMachine):
             assert first is None or isinstance(first, NotBefore)
 
     @precondition(lambda self: self.claimed)
+    @rule()
+    def claim_behind(self) -> None:
+        first, second = self.both("claim_behind", self.claimed[-1], self.now)
+        assert (first is None) == (second is None)
+        if first is not None:
+            assert replace(first, conversation="") == replace(second, conversation="")
+            self.claimed.append((first, second))
+
+    @precondition(lambda self: self.claimed)
     @rule(known=PICK, newest=st.booleans(), outcome=OUTCOMES, blocked=st.booleans(), rest=st.booleans(), later=PICK)
     def settle(self, known: int, newest: bool, outcome: DeliveryState, blocked: bool, rest: bool, later: int) -> None:
         pair = self.claimed[-1 if newest else known % len(self.claimed)]

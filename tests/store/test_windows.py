@@ -58,6 +58,19 @@ async def test_an_answer_that_nobody_fetched_leaves_the_window_as_it_was(line: L
     assert await line.store.held(envelope) == HeldWindow(conversation, line.clock.now() + UNTIL)
 
 
+async def test_what_is_due_behind_an_attempt_can_ride_along_with_it(line: Line) -> None:
+    turn = await line.answered_question("one", answer="a")
+    await line.answered_question("two", answer="b")
+    first = await line.claim(turn.conversation)
+    second = await line.store.claim_behind(first, line.clock.now())
+    assert second is not None
+    assert second.payload == {"text": "b"}
+    assert await line.store.claim_behind(first, line.clock.now()) is None
+    for each in (second, first):
+        await line.settle(each, DeliveryState.PRESUMED)
+    assert await line.lane_is_empty(turn.conversation)
+
+
 async def test_after_a_start_an_attempt_knows_the_window_that_took_it(line: Line) -> None:
     envelope, _ = await opened(line)
     delivery = await claimed(line)

@@ -91,6 +91,12 @@ def claim(tx: Tx, conversation: str, now: Instant) -> Delivery | NotBefore | Non
     return None
 
 
+def claim_behind(tx: Tx, delivery: Delivery, now: Instant) -> Delivery | None:
+    where = place(tx, delivery.conversation)
+    row = tx.execute(SQL["behind"], (where.id, number(delivery.id), now, now)).fetchone() if where else None
+    return _attempt(tx, where, row, now) if where is not None and row is not None else None
+
+
 def _attempt(tx: Tx, where: Place, row: Sequence[Any], now: Instant) -> Delivery:
     delivery = _delivery(tx, where, row, attempt=row[9] + 1)
     tx.execute(_ATTEMPT, (now, row[0]))

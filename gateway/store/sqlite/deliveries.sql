@@ -26,6 +26,14 @@ SELECT d.lane_seq, d.state, d.due, d.not_after, t.id, d.turn, d.piece, d.revisio
 FROM delivery d JOIN turn t ON t.n = d.turn
 WHERE d.conversation = ? AND d.is_in_lane = 1 ORDER BY d.lane_seq LIMIT 1;
 
+-- name: behind
+-- What is due next behind one that is being attempted.
+SELECT d.lane_seq, d.state, d.due, d.not_after, t.id, d.turn, d.piece, d.revision, d.payload, d.attempts, d.queued, d.op,
+    d.part, d.parts, d.is_repeat, t.question, t.last_seq, t.language, t.preview
+FROM delivery d JOIN turn t ON t.n = d.turn
+WHERE d.conversation = ? AND d.is_in_lane = 1 AND d.state = 'queued' AND d.lane_seq > ? AND d.due <= ?
+    AND d.not_after >= ? ORDER BY d.lane_seq LIMIT 1;
+
 -- name: attempting
 -- By the lanes, which are short, however many deliveries there were.
 SELECT d.lane_seq, d.state, d.due, d.not_after, t.id, d.turn, d.piece, d.revision, d.payload, d.attempts, d.queued, d.op,

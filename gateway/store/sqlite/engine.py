@@ -254,6 +254,9 @@ class SqliteStore:
     async def claim(self, conversation: str, now: Instant) -> Delivery | NotBefore | None:
         return await self._run(lambda tx: deliveries.claim(tx, conversation, now))
 
+    async def claim_behind(self, delivery: Delivery, now: Instant) -> Delivery | None:
+        return await self._run(lambda tx: deliveries.claim_behind(tx, delivery, now))
+
     async def settle(self, settlement: Settlement, now: Instant, notice: RenderedPiece | None = None) -> bool:
         return await self._run(lambda tx: deliveries.settle(tx, settlement, notice, self._policy, now))
 

@@ -85,6 +85,15 @@ async def test_a_late_answer_waits_for_the_next_message_where_the_account_may_no
         assert len(push.requests) == 1
 
 
+async def test_what_waited_and_the_answer_to_what_fetched_it_are_one_reply(platform: FakeWechat, store: Store) -> None:
+    async with account(platform, store, taking(20, 0.1), customer_service=False) as there:
+        await there.pushes.says(ANN, "one")
+        assert await there.outcomes(1) == ["waiting_for_user"]
+        push = await there.pushes.says(ANN, "two")
+        assert push.reply == "(To your earlier question)\nONE\n\nTWO"
+        assert await there.outcomes(3) == ["waiting_for_user", "presumed", "presumed"]
+
+
 @pytest.mark.case("WX-05")
 async def test_an_answer_between_two_requests_is_given_to_the_next(platform: FakeWechat, store: Store) -> None:
     async with account(platform, store, taking(6), customer_service=False) as there:
