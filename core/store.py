@@ -426,7 +426,5 @@ class DeskRecords(Protocol):
         ...
 
 
-class Store(
-    Admissions, Turns, ReplyWindows, Deliveries, DeskRecords, PushTargets, FollowedRecords, Protocol
-):
+class Store(Admissions, Turns, ReplyWindows, Deliveries, DeskRecords, PushTargets, FollowedRecords, Protocol):
     """All of the above; leases and plugin state stand beside it (core/plugin.py)."""
