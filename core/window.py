@@ -60,11 +60,9 @@ class ReplyWindow:
         """The answer as `carry` made it, as soon as there is one; None when there is none within so many seconds."""
         if self._shared is None:
             return None
-        try:
+        with suppress(TimeoutError):  # an answer may still have come in the instant in which the time was over
             async with asyncio.timeout(max(0.0, seconds)):
                 await self._shared.taken.wait()
-        except TimeoutError:
-            return None
         return self._shared.answer
 
     @property
