@@ -5,6 +5,7 @@ is read by argparse and they are imported only for the commands a person waits a
 """
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -33,17 +34,19 @@ def run_gateway(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
 
     from config.loading import load
+    from config.sources import locate
     from core.errors import ConfigurationError
     from gateway.catalogue import kinds
 
     try:
-        known = kinds()
-        settings = load(known, config=options.config)
+        # Found once: were it looked for again, a file that is away for a moment would make this the demo.
+        known, file = kinds(), locate(options.config, os.environ, Path.cwd())
+        settings = load(known, config=file)
         for warning in settings.warnings:
             complain(f"WARNING: {warning}")
         from gateway.app import run
 
-        return run(settings, lambda: load(known, config=options.config))
+        return run(settings, lambda: load(known, config=file))
     except ConfigurationError as error:
         complain(str(error))
         return MISCONFIGURED
