@@ -115,7 +115,12 @@ def _reload(line: Line, supervisor: Supervisor, reread: Callable[[], Settings], 
         return
     telemetry.hide(new.secrets())
     supervisor.revive()
-    telemetry.event("configuration.reread", changed=[*found.live, *found.agents], needs_restart=list(found.restart))
+    telemetry.event(
+        "configuration.reread",
+        level="warning" if found.restart else "info",  # what was taken away, a caller's key say, still counts
+        changed=[*found.live, *found.agents],
+        needs_restart=list(found.restart),
+    )
 
 
 class Stop(asyncio.Event):
