@@ -13,6 +13,7 @@ from core.patience import Patience
 from core.push import PushTarget
 from core.routes import Routes
 from core.store import Disposition, Store
+from core.tracker import PUSHES_WAITING
 from tests.doubles.agent import FakeAgent, context, status, task, task_id
 from tests.doubles.world import SOON, World, world
 from tests.waiting import until
@@ -293,15 +294,14 @@ async def test_a_cancelled_task_may_push_what_it_likes(store: Store) -> None:
         assert "too late" not in desk.plugin.shown()
 
 
-async def test_too_many_pushes_at_once_are_put_off(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("core.tracker.PUSHES_WAITING", 2)
+async def test_too_many_pushes_at_once_are_put_off(store: Store) -> None:
     agent = pushing(Silent())
     async with world(store, agent, patience=SLOW) as desk:
         await desk.says("hi")
         target = await given(desk)
         event = status(agent.asks[0], TaskState.WORKING, time=2.0)
-        desk.tracker.pushed(target, event)
-        desk.tracker.pushed(target, event)
+        for _ in range(PUSHES_WAITING):
+            desk.tracker.pushed(target, event)
         with pytest.raises(Busy):
             desk.tracker.pushed(target, event)
         await until(lambda: not desk.tracker.pushes_waiting)

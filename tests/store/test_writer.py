@@ -148,6 +148,25 @@ async def test_what_is_synced_is_the_log_that_was_written(tmp_path: Path) -> Non
 
 
 @pytest.mark.case("F03")
+async def test_a_log_that_a_new_connection_began_is_the_one_that_is_synced(tmp_path: Path) -> None:
+    synced: list[str] = []
+    writer = Writer(
+        tmp_path / "desk.db",
+        busy_timeout=1,
+        max_waiting=10,
+        sync=lambda file: synced.append(os.readlink(f"/proc/self/fd/{file}")),
+    )
+    await writer.start()
+    await writer.run(put("one"))
+    with pytest.raises(StoreUnavailable):
+        await writer.run(breaking)
+    await writer.run(put("two"))
+
+    assert synced == [str(tmp_path / "desk.db-wal")] * 2  # of a removed file the kernel says "(deleted)"
+    await writer.close()
+
+
+@pytest.mark.case("F03")
 async def test_after_a_failed_sync_nothing_is_promised_any_more(tmp_path: Path) -> None:
     disk: list[OSError] = []
 
@@ -203,6 +222,13 @@ async def test_the_log_is_brought_into_the_database_now_and_then_and_does_not_gr
 
 def put(name: str) -> Operation[object]:
     return lambda tx: tx.execute("INSERT INTO lease VALUES (?, '', 0, 0)", (name,)) and None
+
+
+def breaking(_tx: object) -> None:
+    """The connection may be wrong after such an error, so another one takes its place."""
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode = sqlite3.SQLITE_IOERR
+    raise error
 
 
 def names(folder: Path) -> list[str]:

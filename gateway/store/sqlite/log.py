@@ -28,6 +28,7 @@ class Log:
     def __init__(self, database: Path, sync: Sync) -> None:
         self._database = database
         self._sync = sync
+        self._path = database.with_name(f"{database.name}-wal")
         self._file: int | None = None
         self._since_checkpoint = 0
         self._copier: threading.Thread | None = None
@@ -61,17 +62,28 @@ class Log:
             then(error)
         if self._copier is not None:
             self._copier.join()
-        if self._file is not None:
-            os.close(self._file)
+        self._close_file()
 
     def _sync_log(self) -> None:
-        if self._file is None:
-            log = self._database.with_name(f"{self._database.name}-wal")
-            if not log.exists():
-                return  # nothing was ever written
-            self._file = os.open(log, os.O_RDONLY | os.O_CLOEXEC)
-            self._sync_folder()
-        self._sync(self._file)
+        try:
+            present = os.stat(self._path)
+        except FileNotFoundError:
+            return  # nothing was ever written
+        file = self._file
+        if file is None or not os.path.samestat(present, os.fstat(file)):
+            file = self._open()  # SQLite removes the log with its last connection, and begins another one
+        self._sync(file)
+
+    def _open(self) -> int:
+        self._close_file()
+        self._file = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+        self._sync_folder()
+        return self._file
+
+    def _close_file(self) -> None:
+        file, self._file = self._file, None
+        if file is not None:
+            os.close(file)
 
     def _sync_folder(self) -> None:
         """A new file is on disk only when its folder's entry is."""

@@ -6,7 +6,7 @@ arrives meanwhile is the next batch. So batches form by themselves, without any 
 the thread, one sync and one hop back.
 
 The transaction itself runs on the event loop: its rows are in memory, no lock is ever waited for, and two threads that
-take turns at Python's lock cost more than it does (measured: a fifth of all that a message costs).
+take turns at Python's lock cost more than it does (measured: a sixth of all that a message costs).
 
 An operation is a plain function of the open transaction. When one raises, the batch is rolled back and replayed one
 by one, each in a transaction of its own, so that one bad row does not fail the others. When the file cannot be written
@@ -123,12 +123,14 @@ class Writer:
 
     async def start(self) -> None:
         """Open the file and bring it to this code's schema. Raises ConfigurationError, StoreUnavailable."""
+        opening = asyncio.ensure_future(asyncio.to_thread(self._connect, self._busy_timeout))
         try:
-            await asyncio.to_thread(self._connect, self._busy_timeout)
+            await asyncio.shield(opening)
         except sqlite3.Error as error:
             await self._end()
             raise self._why_not_opened(error) from error
-        except BaseException:
+        except BaseException:  # a wait that was given up: what the thread still opens is to be closed too
+            await asyncio.gather(opening, return_exceptions=True)
             await self._end()
             raise
 
@@ -272,6 +274,7 @@ class Writer:
     # ------------------------------------------------------------------ the connection
 
     def _connect(self, timeout: float) -> Tx:
+        self._disconnect()  # what a failed try left open
         self._db = db = sqlite3.connect(
             self._path, timeout=timeout, isolation_level=None, cached_statements=STATEMENTS, check_same_thread=False
         )
