@@ -173,18 +173,23 @@ class World:
         self.outbox.stop()
 
 
+class _Killed(Exception):
+    """Ends a line's task group: its tasks are cancelled, and no others, such as the event loop's own."""
+
+
 @asynccontextmanager
 async def world(
     store: Store, agent: FakeAgent | None = None, plugin: FakePlugin | None = None, **options: object
 ) -> AsyncIterator[World]:
     """A running line; on leaving, whatever is still at work is cut off, as a kill would."""
-    async with asyncio.TaskGroup() as tasks:
-        before = asyncio.all_tasks()
-        there = World(store, tasks, agent or FakeAgent(), plugin or FakePlugin(), **options)  # type: ignore[arg-type]
-        await there.recover()
-        try:
-            yield there
-        finally:
-            there.stop()
-            for left in asyncio.all_tasks() - before:
-                left.cancel()
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            there = World(store, tasks, agent or FakeAgent(), plugin or FakePlugin(), **options)  # type: ignore[arg-type]
+            await there.recover()
+            try:
+                yield there
+            finally:
+                there.stop()
+            raise _Killed
+    except* _Killed:
+        pass

@@ -18,6 +18,7 @@ from tests.journeys.process import look
 T = TypeVar("T")
 
 CHROMIUM, DRIVER = BROWSER
+WHILE_AWAY = ("net::ERR", "responded with a status of 503")  # as the browser writes it
 PAGE_LOAD = 30.0  # seconds; the first start of a browser on a busy machine
 OPTIONS = (
     "--headless=new",
@@ -120,9 +121,10 @@ class Page:
         return await self._steady(read)
 
     async def complaints(self) -> list[str]:
-        """What the page wrote to the console as an error, lost connections aside."""
+        """What the page wrote to the console as an error, a gateway that is off or still starting aside."""
         told = await asyncio.to_thread(self._driver.get_log, "browser")
-        return [entry["message"] for entry in told if entry["level"] == "SEVERE" and "net::ERR" not in entry["message"]]
+        severe = [entry["message"] for entry in told if entry["level"] == "SEVERE"]
+        return [message for message in severe if not any(usual in message for usual in WHILE_AWAY)]
 
     @staticmethod
     async def _steady(read: Callable[[], T]) -> T:
