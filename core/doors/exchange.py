@@ -32,6 +32,7 @@ from core.doors.failures import (
     TlsFailed,
     TooLarge,
 )
+from core.values import value
 
 _LARGE_BODY = 1 << 20  # bytes; aiohttp sends a longer one in pieces, without blocking, only when it is given as a file
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", re.ASCII)  # RFC 9110, 5.6.2
@@ -52,6 +53,15 @@ class Timeouts:
     whole: float = 60.0
 
 
+@value(frozen=True, slots=True)
+class Answer:
+    """Header names compare without case. A 3xx is an answer like any other."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
 class Request(aiohttp.ClientRequest):
     """Knows whether its bytes may have left."""
 
@@ -66,36 +76,46 @@ class Request(aiohttp.ClientRequest):
 class Exchange:
     """Checks its URL and headers at once (raises `Refused`); lives for one `begin` and is closed by its owner."""
 
-    def __init__(
-        self, url: str, *, policy: OutboundPolicy, headers: Mapping[str, str], timeouts: Timeouts, streaming: bool
-    ) -> None:
+    def __init__(self, url: str, *, policy: OutboundPolicy, headers: Mapping[str, str], timeouts: Timeouts) -> None:
         self._url = check_url(url, policy)
         self._check_headers(headers)
         self._headers = headers
         self._body_limit = policy.body_limit
         self._timeouts = timeouts
-        self._streaming = streaming
         self._request: aiohttp.ClientRequest | None = None
         self._response: aiohttp.ClientResponse | None = None
 
     async def begin(self, session: aiohttp.ClientSession, method: str, body: bytes | None) -> aiohttp.ClientResponse:
-        """Sends the request and returns once the answer's head is there."""
+        """Sends the request and returns once the answer's head is there; what is read after it has no end in time."""
         try:
-            # A stream's head is bounded here, since nothing else bounds the sending of its request.
-            async with asyncio.timeout(self._timeouts.connect + self._timeouts.head if self._streaming else None):
-                self._response = await session.request(
-                    method,
-                    self._url,
-                    data=io.BytesIO(body) if body and len(body) > _LARGE_BODY else body,
-                    headers=self._headers,
-                    allow_redirects=False,
-                    timeout=_deadlines(self._timeouts, self._streaming),
-                    middlewares=(self,),
-                )
+            async with asyncio.timeout(self._timeouts.connect + self._timeouts.head):
+                return await self._sent(session, method, body)
         except TimeoutError as error:
             raise self._failure(error) from error
-        self._check_encoding(self._response)
-        return self._response
+
+    async def whole(self, session: aiohttp.ClientSession, method: str, body: bytes | None) -> Answer:
+        """The request and its whole answer, within `whole` seconds in all."""
+        try:
+            async with asyncio.timeout(self._timeouts.whole):
+                response = await self._sent(session, method, body)
+                return Answer(response.status, response.headers, await self.body(response))
+        except TimeoutError as error:
+            if self._response is not None:
+                raise ReadTimeout(self._origin, "read_timeout", status=self._response.status) from error
+            raise self._failure(error) from error
+
+    async def _sent(self, session: aiohttp.ClientSession, method: str, body: bytes | None) -> aiohttp.ClientResponse:
+        self._response = response = await session.request(
+            method,
+            self._url,
+            data=io.BytesIO(body) if body and len(body) > _LARGE_BODY else body,
+            headers=self._headers,
+            allow_redirects=False,
+            timeout=_deadlines(self._timeouts),
+            middlewares=(self,),
+        )
+        self._check_encoding(response)
+        return response
 
     async def __call__(self, request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
         """The middleware: remembers the request, and names its failure before aiohttp thinks of repeating it."""
@@ -179,7 +199,7 @@ def _not_sent(origin: str, error: Exception) -> NotSent:
 
 
 @lru_cache(maxsize=64)
-def _deadlines(timeouts: Timeouts, streaming: bool) -> aiohttp.ClientTimeout:
-    return aiohttp.ClientTimeout(
-        total=None if streaming else timeouts.whole, connect=timeouts.connect, sock_read=timeouts.head
-    )
+def _deadlines(timeouts: Timeouts) -> aiohttp.ClientTimeout:
+    """Without aiohttp's own end for all of it, which costs more than asyncio's; nor one that would never come."""
+    head = timeouts.head if timeouts.head < timeouts.whole else None
+    return aiohttp.ClientTimeout(total=None, connect=timeouts.connect, sock_read=head)

@@ -18,7 +18,7 @@ import aiohttp
 
 from core.doors.addresses import OutboundPolicy, check_url
 from core.doors.connections import CheckedResolver, Resolve, checked_socket, system_resolve
-from core.doors.exchange import Exchange, Request, Timeouts
+from core.doors.exchange import Answer, Exchange, Request, Timeouts
 from core.doors.failures import (
     Ambiguous,
     BadAnswer,
@@ -34,7 +34,6 @@ from core.doors.failures import (
     TlsFailed,
     TooLarge,
 )
-from core.values import value
 
 __all__ = (
     "Ambiguous",
@@ -61,15 +60,6 @@ __all__ = (
 
 _NO_HEADERS: Mapping[str, str] = {}
 _TIMEOUTS = Timeouts()
-
-
-@value(frozen=True, slots=True)
-class Answer:
-    """Header names compare without case. A 3xx is an answer like any other."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
 
 
 class StreamedAnswer:
@@ -138,10 +128,9 @@ class GuardedClient:
         timeouts: Timeouts = _TIMEOUTS,
     ) -> Answer:
         """One request and its whole answer; raises `NotSent` or `Ambiguous`, and repeats nothing by itself."""
-        exchange = Exchange(url, policy=policy, headers=headers, timeouts=timeouts, streaming=False)
+        exchange = Exchange(url, policy=policy, headers=headers, timeouts=timeouts)
         try:
-            response = await exchange.begin(self._sessions[policy.allow_private, False], method, body)
-            return Answer(response.status, response.headers, await exchange.body(response))
+            return await exchange.whole(self._sessions[policy.allow_private, False], method, body)
         finally:
             exchange.close()
 
@@ -157,7 +146,7 @@ class GuardedClient:
         timeouts: Timeouts = _TIMEOUTS,
     ) -> AsyncIterator[StreamedAnswer]:
         """The answer as soon as its head is there; raises as `request` does. Leaving early closes the connection."""
-        exchange = Exchange(url, policy=policy, headers=headers, timeouts=timeouts, streaming=True)
+        exchange = Exchange(url, policy=policy, headers=headers, timeouts=timeouts)
         try:
             response = await exchange.begin(self._sessions[policy.allow_private, True], method, body)
             yield StreamedAnswer(exchange, response)
