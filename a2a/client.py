@@ -87,33 +87,28 @@ class RemoteAgent:
     async def send(self, ask: Ask) -> AsyncGenerator[TaskEvent, None]:
         """As the port says. Streams where the card offers it and a stream is free; else the caller has to poll."""
         try:
-            async with aclosing(self._said(ask)) as events:
-                async for event in events:
-                    yield event
+            route = await self._interfaces.route(_continued(ask))
+            while True:
+                streaming = route.endpoint.streaming and self._calls.has_free_stream
+                question = self._question(ask, streaming=streaming)
+                try:
+                    if not streaming:
+                        said = await self._calls.call(route.endpoint, question)
+                        self._pin(said, route.endpoint)
+                        yield said
+                        return
+                    async with aclosing(self._calls.stream(route.endpoint, question)) as events:
+                        async for event in events:
+                            self._pin(event, route.endpoint)
+                            yield event
+                    return
+                except failures.CallFailed as failure:
+                    if ask.push is not None and _refuses_push(failure):
+                        ask, self._pushes = replace(ask, push=None), False
+                    else:
+                        await route.after(failure, question.verb)
         except failures.CallFailed as failure:
             raise failures.of_send(failure, self._name, continuing=ask.task_id is not None) from failure
-
-    async def _said(self, ask: Ask) -> AsyncGenerator[TaskEvent, None]:
-        route = await self._interfaces.route(_continued(ask))
-        while True:
-            streaming = route.endpoint.streaming and self._calls.has_free_stream
-            question = self._question(ask, streaming=streaming)
-            try:
-                if not streaming:
-                    said = await self._calls.call(route.endpoint, question)
-                    self._pin(said, route.endpoint)
-                    yield said
-                    return
-                async with aclosing(self._calls.stream(route.endpoint, question)) as events:
-                    async for event in events:
-                        self._pin(event, route.endpoint)
-                        yield event
-                return
-            except failures.CallFailed as failure:
-                if ask.push is not None and _refuses_push(failure):
-                    ask, self._pushes = replace(ask, push=None), False
-                    continue
-                await route.after(failure, question.verb)
 
     def _pin(self, event: TaskEvent, endpoint: Endpoint) -> None:
         if not isinstance(event, Reply):
@@ -144,30 +139,25 @@ class RemoteAgent:
 
     async def subscribe(self, task: TaskRef) -> AsyncGenerator[TaskEvent, None]:
         """As the port says; Declined, without a request, where the card offers no streaming."""
-        try:
-            async with aclosing(self._joined(task)) as events:
-                async for event in events:
-                    yield event
-        except failures.CallFailed as failure:
-            raise failures.of_subscribe(failure, self._name) from failure
-
-    async def _joined(self, task: TaskRef) -> AsyncGenerator[TaskEvent, None]:
         read = translate.EventReader(context_id=task.context_id, task_id=task.task_id)
         call = Call(Verb.SUBSCRIBE, {"id": task.task_id}, bindings.EVENT, read, seconds=self._settings.read_timeout)
-        route = await self._interfaces.route(task)
-        while True:
-            endpoint = route.endpoint
-            if not endpoint.streaming:
-                raise Declined(f"agent {self._name} offers no streaming", code=wire.UNSUPPORTED_OPERATION)
-            whole = partial(self._calls.call, endpoint, self._look(task))
-            try:
-                async with aclosing(self._calls.stream(endpoint, call, whole=whole)) as events:
-                    async for event in events:
-                        self._interfaces.pin(task.task_id, endpoint)
-                        yield event
-                return
-            except failures.CallFailed as failure:
-                await route.after(failure, Verb.SUBSCRIBE)
+        try:
+            route = await self._interfaces.route(task)
+            while True:
+                endpoint = route.endpoint
+                if not endpoint.streaming:
+                    raise Declined(f"agent {self._name} offers no streaming", code=wire.UNSUPPORTED_OPERATION)
+                whole = partial(self._calls.call, endpoint, self._look(task))
+                try:
+                    async with aclosing(self._calls.stream(endpoint, call, whole=whole)) as events:
+                        async for event in events:
+                            self._interfaces.pin(task.task_id, endpoint)
+                            yield event
+                    return
+                except failures.CallFailed as failure:
+                    await route.after(failure, Verb.SUBSCRIBE)
+        except failures.CallFailed as failure:
+            raise failures.of_subscribe(failure, self._name) from failure
 
     async def get(self, task: TaskRef) -> Snapshot:
         """Without history: the question of an interrupted task stands in its status (section 3.1.3)."""

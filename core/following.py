@@ -7,7 +7,6 @@ task rests. A bare terminal event is confirmed by GetTask before its artifacts c
 import asyncio
 import random
 from collections.abc import AsyncIterator, Callable
-from contextlib import aclosing
 
 from core.agent import Road, TaskEvent
 from core.errors import AgentError, Declined, InterfaceGone, TaskEnded, TaskUnknown, Unreachable
@@ -22,7 +21,7 @@ class Following:
     def __init__(self, progress: Progress) -> None:
         self._progress, self._helm = progress, progress.helm
         self._patience = progress.helm.patience
-        self._reading = Reading()
+        self._reading: Reading | None = None
         self._quiet: asyncio.TimerHandle | None = None
         self._can_subscribe = True
         self._trouble = ""  # why the task could not be asked after the last time
@@ -72,20 +71,21 @@ class Following:
         """Take everything a stream says, until it ends, is cut, or the turn ended by another road."""
         progress = self._progress
         progress.assembly.begin_stream(from_the_start=from_the_start)
-        self._reading = reading = Reading()
+        self._reading = reading = Reading(stream)
         self._watch()
         try:
-            async with aclosing(reading.events(stream)) as events:  # type: ignore[type-var]
-                async for event in events:
-                    await progress.take(event, Road.STREAM)
-                    if progress.assembly.rests:
-                        reading.leave(self._patience.stream_end)
+            while (event := await reading.next()) is not None:
+                await progress.take(event, Road.STREAM)
+                if progress.assembly.rests:
+                    reading.leave(self._patience.stream_end)
         finally:
+            await reading.close()
             progress.assembly.cut()
 
     def leave(self) -> None:
         """Nothing more is to be learned from the stream."""
-        self._reading.leave()
+        if self._reading is not None:
+            self._reading.leave()
 
     def stop(self) -> None:
         if self._quiet:

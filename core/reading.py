@@ -13,7 +13,9 @@ CLOSE_LIMIT = 5.0  # seconds an agent's stream may take to let go when it is lef
 
 
 class Reading:
-    def __init__(self) -> None:
+    def __init__(self, stream: AsyncIterator[TaskEvent]) -> None:
+        self._stream = stream
+        self._has_ended = False
         self._deadline: float | None = None
         self._waiting: asyncio.Timeout | None = None
 
@@ -25,24 +27,14 @@ class Reading:
             if self._waiting is not None:
                 self._waiting.reschedule(deadline)
 
-    async def events(self, stream: AsyncIterator[TaskEvent]) -> AsyncIterator[TaskEvent]:
-        try:
-            while (event := await self._next(stream)) is not None:
-                yield event
-        finally:
-            close = getattr(stream, "aclose", None)
-            if close is not None:
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(CLOSE_LIMIT):
-                        await close()
-
-    async def _next(self, stream: AsyncIterator[TaskEvent]) -> TaskEvent | None:
+    async def next(self) -> TaskEvent | None:
         """None at the end, or when the stream was left."""
         self._waiting = asyncio.timeout_at(self._deadline)
         try:
             async with self._waiting:
-                return await anext(stream)
+                return await anext(self._stream)
         except StopAsyncIteration:
+            self._has_ended = True
             return None
         except TimeoutError:
             if self._waiting.expired():
@@ -50,3 +42,11 @@ class Reading:
             raise
         finally:
             self._waiting = None
+
+    async def close(self) -> None:
+        """Let go of the stream, whatever became of it."""
+        close = None if self._has_ended else getattr(self._stream, "aclose", None)
+        if close is not None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(CLOSE_LIMIT):
+                    await close()

@@ -163,8 +163,8 @@ class Exchange:
         return "/".join(self._url.split("/", 3)[:3])
 
     def _check_headers(self, headers: Mapping[str, str]) -> None:
-        for name, value in headers.items():
-            if not _HEADER_NAME.fullmatch(name) or name.lower() in _OWN_HEADERS or not _HEADER_VALUE.fullmatch(value):
+        for name, text in headers.items():
+            if not _is_callers(name) or not _HEADER_VALUE.fullmatch(text):
                 raise Refused(self._origin, "header")  # not which one: its name or value may hold a secret
 
     def _check_encoding(self, response: aiohttp.ClientResponse) -> None:
@@ -184,6 +184,12 @@ class Exchange:
         if isinstance(error, aiohttp.ClientResponseError):
             return BadAnswer(self._origin, "not_http")
         return Disconnected(self._origin, "no_answer")
+
+
+@lru_cache(maxsize=256)
+def _is_callers(name: str) -> bool:
+    """Whether a caller may set the header of this name."""
+    return _HEADER_NAME.fullmatch(name) is not None and name.lower() not in _OWN_HEADERS
 
 
 def _not_sent(origin: str, error: Exception) -> NotSent:

@@ -30,6 +30,7 @@ _LINE_MARKUP = re.compile(r"^[ \t]*(?:\d{1,9}[.)][ \t]+)*(?:[-+>#]|={3}|~{3})|^(
 # Characters that some parse mode of Telegram's reserves. Where they stand in a text without formatting, HTML is stated
 # although plain would do, so that no default of the server in between may read them as markup.
 _RESERVED = re.compile(r"[-_*\[\]()~`#+=|{}.!\\]")
+_INK = re.compile(r"[!-~]")  # any of these is seen
 # Telegram takes a message of nothing but these for empty.
 _BLANK = regex.compile(r"[\s\p{Cc}\p{Cf}\u115f\u1160\u2800\u3164\ufffc]*")
 
@@ -79,7 +80,7 @@ def _encodable(text: str) -> str:
 
 
 def _is_blank(text: str) -> bool:
-    return _BLANK.fullmatch(text) is not None
+    return _INK.search(text) is None and _BLANK.fullmatch(text) is not None
 
 
 def _as_written(text: str, limit: int) -> tuple[RenderedText, ...]:
