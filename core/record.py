@@ -1,7 +1,5 @@
 """What the inbox keeps of the things an agent says: enough to see what was said and when, capped."""
 
-import json
-
 from core.agent import Artifact, ArtifactUpdate, Reply, Road, Snapshot, StatusUpdate, TaskEvent
 from core.assembly import Change
 from core.errors import AgentError
@@ -24,12 +22,12 @@ def record_of(event: TaskEvent, road: Road, change: Change) -> InboxRecord:
             facts["text"] = _capped(text_of(event.artifact.parts))
         case Reply():
             facts |= {"message": event.message_id, "text": _capped(text_of(event.parts))}
-    return InboxRecord(road, kind_of(event), json.dumps(facts, ensure_ascii=False))
+    return InboxRecord(road, kind_of(event), facts)
 
 
 def record_of_error(error: AgentError) -> InboxRecord:
-    body = {"error": type(error).__name__, "message": str(error), "sample": _capped(error.sample)}
-    return InboxRecord(Road.ANSWER, "error", json.dumps(body, ensure_ascii=False))
+    facts = {"error": type(error).__name__, "message": str(error), "sample": _capped(error.sample)}
+    return InboxRecord(Road.ANSWER, "error", facts)
 
 
 def kind_of(event: TaskEvent) -> str:

@@ -4,7 +4,7 @@ Every method may raise StoreUnavailable: then nothing of it was written, and it 
 The ports are split by caller; one conformance suite (tests/store) holds for every engine and the in-memory double.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Protocol
 
@@ -183,7 +183,7 @@ class InboxRecord:
 
     road: Road
     kind: str  # "message", "artifact", "status", "error", "task"
-    body: str  # JSON or a capped sample of what was not JSON
+    facts: Mapping[str, object]  # as JSON; words are capped
 
 
 @value(frozen=True, slots=True)

@@ -85,7 +85,7 @@ def answered(turn: Turn) -> Observation:
         turn=turn,
         submission=SubmissionState.SUBMITTED,
         task=task,
-        records=(InboxRecord(Road.ANSWER, "task", "x" * 600),),
+        records=(InboxRecord(Road.ANSWER, "task", {"text": "x" * 600}),),
         context_id=task.context_id,
         pieces=(RenderedPiece("artifact:1", "x" * 600, ({"text": "x" * 600, "parse_mode": "HTML"},)),),
         end=TurnEnd(TurnState.COMPLETED),

@@ -170,7 +170,7 @@ def answered(turn: Turn, *pieces: RenderedPiece) -> Observation:
         turn=turn,
         submission=SubmissionState.SUBMITTED,
         task=done,
-        records=(InboxRecord(Road.ANSWER, "task", "{}"),),
+        records=(InboxRecord(Road.ANSWER, "task", {}),),
         context_id=done.context_id,
         pieces=pieces,
         end=TurnEnd(TurnState.COMPLETED),

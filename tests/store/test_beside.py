@@ -42,7 +42,7 @@ async def test_what_an_agent_says_after_the_end_is_recorded_and_shown_to_nobody(
     turn = await line.answered_question()
     await line.show(turn.conversation, "m1")
 
-    late = InboxRecord(Road.STREAM, "status", "{}")
+    late = InboxRecord(Road.STREAM, "status", {})
     await line.store.note(Observation(turn, task=task(turn, TaskState.FAILED), records=(late,)), 0.0)
 
     assert await line.lane_is_empty(turn.conversation)

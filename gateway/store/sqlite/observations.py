@@ -16,6 +16,7 @@ from gateway.store.sqlite.memory import Live, Place
 from gateway.store.sqlite.names import name, number
 from gateway.store.sqlite.places import active_threads, leave_foreground, place, remote_context, thread_is
 from gateway.store.sqlite.queries import load
+from gateway.store.sqlite.texts import encoded
 from gateway.store.sqlite.writer import Tx
 
 SQL = load("observations.sql")
@@ -147,7 +148,7 @@ def _store_task(tx: Tx, turn: Turn, task: RemoteTask) -> None:
 def _store_records(tx: Tx, turn: Turn, records: Sequence[InboxRecord], task: RemoteTask | None, now: Instant) -> None:
     task_id, turn_n, revision = task.task_id if task else "", number(turn.id), turn.revision + 1
     for n, record in enumerate(records):
-        row = (turn_n, revision, n, task_id, record.road._value_, record.kind, record.body, now)
+        row = (turn_n, revision, n, task_id, record.road._value_, record.kind, encoded(record.facts), now)
         tx.late(_INSERT_RECORD, row)
 
 
