@@ -9,6 +9,7 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Iterable
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from core.commands import COMMANDS
@@ -60,7 +61,7 @@ class TelegramPlugin:
         self._api: BotApi | None = None
         self._outgoing: Outgoing | None = None
 
-    @property
+    @cached_property
     def capabilities(self) -> Capabilities:
         return Capabilities(
             replaces=True,

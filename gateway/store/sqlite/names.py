@@ -4,6 +4,8 @@ The envelope's id makes a name unique in every database there will ever be; the 
 an index of names.
 """
 
+from functools import lru_cache
+
 _NO_ROW = 0  # rowids start at 1
 
 
@@ -16,6 +18,7 @@ def delivery_name(turn: str, lane_seq: int) -> str:
     return f"{turn}-{lane_seq}"
 
 
+@lru_cache(maxsize=1024)
 def number(name: str) -> int:
     """The row that a name speaks of; the caller compares the name with the row's where the name came from outside."""
     digits = name[name.rfind("-") + 1 :]
