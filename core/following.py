@@ -88,8 +88,9 @@ class Following:
             self._reading.leave()
 
     def stop(self) -> None:
-        if self._quiet:
+        if self._quiet is not None:
             self._quiet.cancel()
+            self._quiet = None
 
     # ------------------------------------------------------------------ roads
 

@@ -48,8 +48,9 @@ class Previews:
         if preview is not None:
             preview.ended = True
             preview.news.set()
-            if preview.timer:
+            if preview.timer is not None:
                 preview.timer.cancel()
+                preview.timer = None
         return preview
 
     async def end(self, turn_id: str) -> str:

@@ -35,14 +35,17 @@ from core.telemetry import Telemetry
 
 
 class Progress:
-    """`on_taken` is called after each event that was taken."""
+    """`on_taken` is called after each event that was taken.
+
+    Nothing in here holds whoever holds it: what a turn leaves behind is freed at once, and not looked for.
+    """
 
     def __init__(self, turn: Turn, delegate: Delegate, helm: Helm, preview: Preview) -> None:
         self.turn, self.helm = turn, helm
-        self.telemetry = _OfTurn(helm.telemetry, lambda: self.turn)
+        self.telemetry = _OfTurn(helm.telemetry, turn)
         self._known, self._preview = delegate, preview
         self.follower, self._made_known = helm.follower(turn), MadeKnown()
-        self.on_taken: Callable[[], None] = lambda: None
+        self.on_taken: Callable[[], Callable[[], None] | None] = _nobody  # a weak reference
         self.target: PushTarget | None = None  # where its agent may push
         task = turn.task
         self.assembly = Assembly(answered=task.state_time if task and turn.task_id else None)
@@ -120,7 +123,8 @@ class Progress:
                 self.disposition = Disposition.TRACKED
                 await self.store(task=self.task())
             await self._store_change(event, road, change, is_first=is_first)
-        self.on_taken()
+        if (on_taken := self.on_taken()) is not None:
+            on_taken()
 
     async def take_pushed(self, event: TaskEvent) -> None:
         """Pushes come in any order and beside a stream, so an artifact counts only whole, and a task only at rest.
@@ -265,6 +269,7 @@ class Progress:
                 step=step,
             )
         )
+        self.telemetry.agent = self.turn.agent
         self.is_submitted = self.is_submitted or submission is SubmissionState.SUBMITTED
         if end is not None and end.state is not TurnState.WAITING:
             self.has_ended, self.has_asked = True, end.waits_for_input
@@ -293,12 +298,15 @@ class Progress:
         self.telemetry.event("task.foreign_event", level="error", kind=kind_of(event))
 
 
+def _nobody() -> None:
+    return None
+
+
 class _OfTurn:
     """Telemetry that says which turn and which agent an event is of."""
 
-    def __init__(self, telemetry: Telemetry, turn: Callable[[], Turn]) -> None:
-        self._telemetry, self._turn = telemetry, turn
+    def __init__(self, telemetry: Telemetry, turn: Turn) -> None:
+        self._telemetry, self._turn, self.agent = telemetry, turn.id, turn.agent
 
     def event(self, name: str, /, **fields: object) -> None:
-        turn = self._turn()
-        self._telemetry.event(name, turn=turn.id, agent=turn.agent, **fields)
+        self._telemetry.event(name, turn=self._turn, agent=self.agent, **fields)

@@ -8,6 +8,7 @@ rests (core/following.py), its agent may push (core/pushing.py), a cancel is sen
 
 import asyncio
 from collections.abc import Callable
+from weakref import WeakMethod
 
 from core.agent import TaskEvent
 from core.cancelling import Cancelling
@@ -29,7 +30,7 @@ class Pursuit:
         self._cancelling = Cancelling(self._progress, self._following)
         self._pushing = Pushing(self._progress, self._following, helm.pushes)
         self._submitting = Submitting(self._progress, self._following, self._cancelling, self._pushing)
-        self._progress.on_taken = self._on_taken
+        self._progress.on_taken = WeakMethod(self._on_taken)
 
     @property
     def turn(self) -> Turn:
