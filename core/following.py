@@ -74,10 +74,14 @@ class Following:
         self._reading = reading = Reading(stream)
         self._watch()
         try:
-            while (event := await reading.next()) is not None:
-                await progress.take(event, Road.STREAM)
-                if progress.assembly.rests:
-                    reading.leave(self._patience.stream_end)
+            async with reading.limit:
+                while (event := await reading.next()) is not None:
+                    await progress.take(event, Road.STREAM)
+                    if progress.assembly.rests:
+                        reading.leave(self._patience.stream_end)
+        except TimeoutError:
+            if not reading.limit.expired():
+                raise
         finally:
             await reading.close()
             progress.assembly.cut()

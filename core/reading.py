@@ -13,35 +13,36 @@ CLOSE_LIMIT = 5.0  # seconds an agent's stream may take to let go when it is lef
 
 
 class Reading:
+    """To be used within its own `limit`, which ends the waiting; a TimeoutError of another kind is the stream's."""
+
     def __init__(self, stream: AsyncIterator[TaskEvent]) -> None:
+        self.limit = asyncio.timeout(None)
         self._stream = stream
-        self._has_ended = False
+        self._has_ended = self._is_waiting = False
         self._deadline: float | None = None
-        self._waiting: asyncio.Timeout | None = None
 
     def leave(self, after: float = 0.0) -> None:
         """Stop reading, at the latest in so many seconds."""
         deadline = asyncio.get_running_loop().time() + after
         if self._deadline is None or deadline < self._deadline:
             self._deadline = deadline
-            if self._waiting is not None:
-                self._waiting.reschedule(deadline)
+            if self._is_waiting and not self.limit.expired():
+                self.limit.reschedule(deadline)
 
     async def next(self) -> TaskEvent | None:
-        """None at the end, or when the stream was left."""
-        self._waiting = asyncio.timeout_at(self._deadline)
+        """None at the end."""
+        if self._deadline is not None:
+            self.limit.reschedule(self._deadline)
+        self._is_waiting = True
         try:
-            async with self._waiting:
-                return await anext(self._stream)
+            return await anext(self._stream)
         except StopAsyncIteration:
             self._has_ended = True
             return None
-        except TimeoutError:
-            if self._waiting.expired():
-                return None
-            raise
         finally:
-            self._waiting = None
+            self._is_waiting = False
+            if self._deadline is not None and not self.limit.expired():
+                self.limit.reschedule(None)
 
     async def close(self) -> None:
         """Let go of the stream, whatever became of it."""
