@@ -25,6 +25,8 @@ class Pacer:
     def delay(self, conversation: str, *, is_group: bool, now: float) -> float:
         """Seconds until one more message may go to this conversation; 0.0 takes the place at once."""
         limits = self._limits()
+        if not (limits.per_second or limits.per_chat_second or limits.per_group_minute):
+            return 0.0
         windows = [(self._overall, limits.per_second, 1.0)]
         if limits.per_chat_second or (is_group and limits.per_group_minute):
             sent = self._chats.setdefault(conversation, deque())
