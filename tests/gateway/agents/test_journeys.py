@@ -36,6 +36,9 @@ async def line(store: SqliteStore, agent: Any, plugin: FakePlugin | None = None)
             agent = LocalAgent("agent", agent, store, SystemClock(), tasks)
         async with world(store, agent, plugin, resubmits=True) as there:
             yield there
+        for left in asyncio.all_tasks():
+            if left.get_name().startswith("agent "):
+                left.cancel()
 
 
 async def test_an_echo_comes_back_and_leaves_no_state(store: SqliteStore) -> None:
