@@ -35,6 +35,7 @@ from gateway.health import Health, Operator, health_routes
 from gateway.operations import LineOperations
 from gateway.operator_token import ensure_token
 from gateway.paths import distinct_routes
+from gateway.proving import not_listening
 from gateway.reload import applied, changes
 from gateway.store.records import Records
 from gateway.store.rules import Policy
@@ -179,10 +180,7 @@ async def _saying_where(listening: Listener, gateway: GatewaySettings) -> AsyncI
     try:
         listener = await listening.__aenter__()
     except OSError as error:
-        raise OSError(
-            f"cannot listen on {gateway.host}:{gateway.port}: {error.strerror or error}; stop what uses it, or set "
-            "gateway.host and gateway.port (FRONTDESK_GATEWAY__PORT) to a free one"
-        ) from error
+        raise OSError(not_listening(gateway, error)) from error
     try:
         yield listener
     finally:

@@ -59,7 +59,7 @@ class Channel(Protocol):
 
 def plugin(kind: str) -> Channel:
     """The channel of a configured kind."""
-    found: Channel = imported(PLUGINS[kind][1]) if kind in PLUGINS else _offered("frontdesk.plugins")[kind].load()
+    found: Channel = imported(PLUGINS[kind][1]) if kind in PLUGINS else _loaded("frontdesk.plugins", kind)
     return found
 
 
@@ -78,6 +78,17 @@ def _agent_model(kind: str) -> type[BaseModel]:
     model = AGENTS[kind]
     found: type[BaseModel] = imported(model) if isinstance(model, str) else model
     return found
+
+
+def _loaded(group: str, name: str) -> Any:
+    """Raises ConfigurationError for an entry point that leads nowhere."""
+    point = _offered(group)[name]
+    try:
+        return point.load()
+    except (ImportError, AttributeError) as error:
+        raise ConfigurationError(
+            f"the kind {name!r} of the group {group} cannot be imported ({error}); install what it needs, or remove it"
+        ) from error
 
 
 @cache
@@ -115,7 +126,7 @@ class _Models(_Names):
     def __getitem__(self, kind: str) -> type[BaseModel]:
         if kind in self._listed:
             return self._model(kind)
-        model = getattr(_offered(self._group)[kind].load(), "Settings", None)
+        model = getattr(_loaded(self._group, kind), "Settings", None)
         if not (isinstance(model, type) and issubclass(model, BaseModel)):
             raise ConfigurationError(
                 f"the plugin kind {kind!r} offers no settings model; its distribution must name a plugin whose "

@@ -33,20 +33,20 @@ def run_gateway(arguments: Sequence[str]) -> int:
     parser.add_argument("--config", type=Path, metavar="FILE", help=where)
     options = parser.parse_args(arguments)
 
-    from config.loading import load
     from config.sources import locate
     from core.errors import ConfigurationError
-    from gateway.catalogue import kinds
 
     try:
         # Found once: were it looked for again, a file that is away for a moment would make this the demo.
-        known, file = kinds(), locate(options.config, os.environ, Path.cwd())
-        settings = load(known, config=file)
+        file = locate(options.config, os.environ, Path.cwd())
+        from gateway.proving import proved
+
+        settings = proved(file)
         for warning in settings.warnings:
             complain(f"WARNING: {warning}")
         from gateway.app import run
 
-        return run(settings, lambda: load(known, config=file))
+        return run(settings, lambda: proved(file))
     except ConfigurationError as error:
         complain(str(error))
         return MISCONFIGURED

@@ -4,22 +4,22 @@ import contextlib
 from pathlib import Path
 from typing import Any
 
-from config.loading import load
 from config.problems import ConfigurationProblems
 from config.secrets import shown
 from config.settings import AccountSettings, Settings
 from core.crashpoint import POINTS
-from gateway.catalogue import kinds
 from gateway.cli_agents import COLUMNS
 from gateway.cli_client import CommandFailed, GatewayClient, Item, base_of, segment
 from gateway.cli_show import Column, Show, printable
 from gateway.operator_token import token_path
+from gateway.proving import proved, surroundings
 
 
 def check(config: Path | None, show: Show) -> None:
     """Raises ConfigurationProblems, after showing them where JSON is wanted, so that the exit code is 2 either way."""
     try:
-        settings = load(kinds(), config=config)
+        settings = proved(config)
+        surroundings(settings)
     except ConfigurationProblems as refusal:
         if show.is_json:
             problems = [{"setting": it.setting, "cause": it.cause, "remedy": it.remedy} for it in refusal.problems]
@@ -40,7 +40,7 @@ def crashpoints(show: Show) -> None:
 
 def doctor(config: Path | None, show: Show) -> None:
     """Raises ConfigurationProblems for a wrong configuration, CommandFailed with one line for each trouble."""
-    settings = load(kinds(), config=config)
+    settings = proved(config)
     client = GatewayClient.of(config)
     ready = client.readiness()
     connections = {item["name"]: item["connection"] for item in client.get("/api/v1/plugins")["items"]}

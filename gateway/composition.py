@@ -183,21 +183,7 @@ class Line:
         )
 
     def _delegate(self, entry: AgentEntry) -> Delegate:
-        if isinstance(entry.settings, LocalAgentSettings):
-            agent: Agent = make_local(
-                entry.name,
-                entry.settings.entry,
-                entry.settings.options,
-                state=self.host.state,
-                clock=self._clock,
-                tasks=self._tasks,
-            )
-            return Delegate(agent, resubmits=True, is_local=True)
-        from a2a.client import make  # imported only where a remote agent is configured
-
-        settings: Any = entry.settings
-        remote = make(entry.name, settings, self.host.client, telemetry=self._telemetry, state=self.host.state)
-        return Delegate(remote, resubmits=settings.resubmit == "same_message_id", pushes=remote)
+        return make_delegate(entry, self.host, self._tasks)
 
 
 def push_base(settings: Settings) -> str:
@@ -209,15 +195,34 @@ def push_base(settings: Settings) -> str:
 STAGGER = 0.05  # seconds between two waiting tasks that are taken up after a start: agents get twenty a second
 
 
+def make_delegate(entry: AgentEntry, host: Host, tasks: asyncio.TaskGroup) -> Delegate:
+    """Raises ConfigurationError; does no I/O."""
+    settings: Any = entry.settings
+    if isinstance(settings, LocalAgentSettings):
+        agent: Agent = make_local(
+            entry.name, settings.entry, settings.options, state=host.state, clock=host.clock, tasks=tasks
+        )
+        return Delegate(agent, resubmits=True, is_local=True)
+    from a2a.client import make  # imported only where a remote agent is configured
+
+    remote = make(entry.name, settings, host.client, telemetry=host.telemetry, state=host.state)
+    return Delegate(remote, resubmits=settings.resubmit == "same_message_id", pushes=remote)
+
+
 def make_plugins(entries: Mapping[str, PluginEntry], host: Host) -> dict[str, AgentPlugin]:
-    """Every configured account, in order; the first of a kind is that kind's default."""
-    made: dict[str, AgentPlugin] = {}
-    kinds: set[str] = set()
-    for name, entry in entries.items():
-        lent = replace(host, is_default=entry.kind not in kinds)
-        kinds.add(entry.kind)
-        made[name] = catalogue.plugin(entry.kind).create(name, entry.settings, lent)
-    return made
+    """Every configured account, in order. Raises ConfigurationError; does no I/O."""
+    hosts = lent(entries, host)
+    return {name: make_plugin(entry, hosts[name]) for name, entry in entries.items()}
+
+
+def make_plugin(entry: PluginEntry, host: Host) -> AgentPlugin:
+    return catalogue.plugin(entry.kind).create(entry.name, entry.settings, host)
+
+
+def lent(entries: Mapping[str, PluginEntry], host: Host) -> dict[str, Host]:
+    """What each account is lent; the first of a kind is that kind's default."""
+    first = {entries[name].kind: name for name in reversed(list(entries))}
+    return {name: replace(host, is_default=first[entry.kind] == name) for name, entry in entries.items()}
 
 
 def follows(plugin: AgentPlugin) -> bool:

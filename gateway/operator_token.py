@@ -4,6 +4,7 @@ Whoever can read the file can operate the gateway, so it is made unreadable for 
 file that others can read is refused. It appears whole or not at all: two processes that start together agree on one.
 """
 
+import errno
 import hmac
 import os
 import secrets
@@ -45,6 +46,13 @@ def find_token(gateway: GatewaySettings) -> str | None:
     if len(token) < LEAST_TOKEN or not token.isascii():
         raise _unusable(path, "holds no token", f"remove {path}; the next start makes a new one")
     return token
+
+
+def check_token(gateway: GatewaySettings) -> None:
+    """Whether the start would have a token; makes none. Raises ConfigurationError as `ensure_token` does."""
+    path = token_path(gateway)
+    if find_token(gateway) is None and path.parent.is_dir() and not os.access(path.parent, os.W_OK | os.X_OK):
+        raise _unusable(path, f"cannot be written: {os.strerror(errno.EACCES)}", "make its folder writable")
 
 
 def is_operator(presented: str, token: str) -> bool:

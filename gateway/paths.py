@@ -7,26 +7,32 @@ from collections.abc import Iterable, Mapping
 
 from aiohttp.web import AbstractRouteDef, RouteDef
 
-from core.errors import ConfigurationError
+from config.problems import ConfigurationProblems, Problem
+
+Routes = Mapping[str, Iterable[AbstractRouteDef]]
 
 
-def distinct_routes(routes: Mapping[str, Iterable[AbstractRouteDef]]) -> list[AbstractRouteDef]:
-    """The routes of all accounts in order. Raises ConfigurationError when two would answer the same requests."""
+def distinct_routes(routes: Routes) -> list[AbstractRouteDef]:
+    """The routes of all accounts in order. Raises ConfigurationProblems when two would answer the same requests."""
+    kept = {account: list(own) for account, own in routes.items()}
+    if found := clashes(kept):
+        raise ConfigurationProblems("the accounts' paths", found)
+    return [route for own in kept.values() for route in own]
+
+
+def clashes(routes: Routes) -> list[Problem]:
+    """One problem for each pair of accounts, however many paths they share."""
     owners: dict[tuple[str, str], str] = {}
-    together: list[AbstractRouteDef] = []
+    found: dict[tuple[str, str], Problem] = {}
     for account, own in routes.items():
         for route in own:
             if isinstance(route, RouteDef):
-                _claim(owners, account, route)
-            together.append(route)
-    return together
+                other = owners.setdefault((route.method, route.path), account)
+                if other != account:
+                    found.setdefault((account, other), _clash(account, other, route))
+    return list(found.values())
 
 
-def _claim(owners: dict[tuple[str, str], str], account: str, route: RouteDef) -> None:
-    other = owners.setdefault((route.method, route.path), account)
-    if other != account:
-        raise ConfigurationError(
-            f"plugins.{account} and plugins.{other} would both answer {route.method} {route.path}; "
-            "remove one of them, or give it a path of its own",
-            setting=f"plugins.{account}",
-        )
+def _clash(account: str, other: str, route: RouteDef) -> Problem:
+    cause = f"plugins.{other} answers {route.method} {route.path} too"
+    return Problem(f"plugins.{account}", cause, "take out of one of them what both offer, or remove it")

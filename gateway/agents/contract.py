@@ -3,7 +3,8 @@
     [project.entry-points."frontdesk.agents"]
     greeter = "my_package.greeter:AGENT"
 
-`AGENT` is that class (or any callable): called once with the agent's options as keyword arguments, it gives the agent.
+`AGENT` is that class (or any callable): called with the agent's options as keyword arguments, it gives the agent
+and does nothing else yet.
 
 *Answering* is for what is said at once. It is asked, and its text is the whole answer:
 

@@ -101,7 +101,7 @@ def test_an_allow_list_takes_no_names_that_change_hands(tmp_path: Path) -> None:
 @pytest.mark.case("T93")
 def test_two_accounts_on_one_path_are_refused_with_both_names() -> None:
     routes = {"a": [web.post("/hooks/x", handler)], "b": [web.post("/hooks/x", handler)]}
-    with pytest.raises(ConfigurationError, match=r"plugins\.b and plugins\.a would both answer POST /hooks/x"):
+    with pytest.raises(ConfigurationError, match=r"plugins\.b: plugins\.a answers POST /hooks/x too"):
         distinct_routes(routes)
 
 

@@ -1,10 +1,7 @@
 """The store over one SQLite file: every port of the core, each method one operation of the writer."""
 
 import asyncio
-import os
-import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
@@ -12,7 +9,7 @@ from typing import Self, TypeVar
 from core.clock import Clock, Instant, SystemClock
 from core.delivery import Delivery, RenderedPiece
 from core.envelope import Candidate, Moved, Unreadable
-from core.errors import ConfigurationError, StoreUnavailable
+from core.errors import StoreUnavailable
 from core.followed import Followed, FollowedPage, Target, Wanted
 from core.identity import Address, Source
 from core.persistence import patiently
@@ -39,9 +36,9 @@ from gateway.store.sqlite import (
     followed,
     interrupted,
     observations,
+    opening,
     pushes,
     retention,
-    schema,
     state,
     turns,
     windows,
@@ -80,7 +77,7 @@ class SqliteStore:
 
     async def __aenter__(self) -> Self:
         """Prepare the folder; refuses a file that newer code has written, also when another process holds it."""
-        await asyncio.to_thread(_prepare, self.path)
+        await asyncio.to_thread(opening.prepare, self.path)
         return self
 
     async def __aexit__(
@@ -348,16 +345,3 @@ class SqliteStore:
         while not sweep.is_done:
             removed += await self._run(sweep.step)
         return removed
-
-
-def _prepare(path: Path) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        # Made here, because SQLite's own files beside it take their permissions from it.
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as db:
-            schema.check(db, path)
-    except sqlite3.OperationalError:
-        return  # locked just now, or its log is not readable without writing: opening it for writing says which
-    except (OSError, sqlite3.DatabaseError) as error:
-        raise ConfigurationError(f"the database {path} cannot be opened: {error}", setting="gateway.store") from error

@@ -141,7 +141,7 @@ def test_an_unknown_entry_is_refused_with_a_suggestion() -> None:
 
 
 def test_options_that_do_not_fit_are_refused_by_name() -> None:
-    for options in ({"speed": 1}, {"pace": -1}):
+    for options, named in (({"speed": 1}, ".speed"), ({"pace": "quick"}, ".pace"), ({"pace": -1}, "")):
         with pytest.raises(ConfigurationError) as refused:
             made("concierge", options)
-        assert refused.value.setting == "agents.helper.options"
+        assert refused.value.setting == f"agents.helper.options{named}"
