@@ -118,7 +118,12 @@ class ControlApi:
             _show("/sessions/{ref}", "One session with its timeline", records.session, "Session"),
             _show("/envelopes/{id}", "The facts of one admitted message", records.envelope, "Envelope"),
             _list("/tasks", "Remote tasks, newest first", records.tasks, "Task", TASK_STATES),
-            _show("/tasks/{id}", "One task with what its agent said", records.task, "Task"),
+            _show(
+                "/tasks/{id}",
+                "One task with what its agent said, by its own, its agent's or its caller's id",
+                records.task,
+                "Task",
+            ),
             actions.act(
                 "/tasks/{id}", "cancel", "Ask the agent to stop a task", operations.cancel_task, records.task, "Task"
             ),

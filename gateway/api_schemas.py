@@ -64,6 +64,7 @@ SCHEMAS: dict[str, Schema] = {
         binding={**TEXT, "description": "The interface that created it, by which alone it is asked"},
         owner=TEXT,
         turn=TEXT,
+        served_task={**TEXT, "description": "The calling agent's own id of it; empty where none called"},
         inbox=listed("Said"),
     ),
     "Said": record(time=TIME, road=TEXT, kind=TEXT, body=TEXT),

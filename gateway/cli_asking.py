@@ -25,6 +25,10 @@ Id = Annotated[str, typer.Argument(metavar="ID", help="Its id, or a beginning of
 
 Row = dict[str, Any]
 
+CALLED = {
+    "tasks": ("task_id", "served_task")
+}  # by what else its list shows, or its caller knows, a record may be named
+
 
 def list_(
     path: str,
@@ -45,7 +49,7 @@ def list_(
 
 def show(path: str, short: str, config: Path | None, form: Form, *, by: str = "id") -> None:
     client = GatewayClient.of(config)
-    full = client.find(f"{API}/{path}", short, by=by)
+    full = client.find(f"{API}/{path}", short, by=by, called=CALLED.get(path, ()))
     Show(form).facts(client.get(f"{API}/{path}/{segment(full)}"), title=full)
 
 
@@ -60,6 +64,6 @@ def act(
     body: Mapping[str, str] | None = None,
 ) -> None:
     client = GatewayClient.of(config)
-    full = client.find(f"{API}/{path}", short)
+    full = client.find(f"{API}/{path}", short, called=CALLED.get(path, ()))
     item = client.act(f"{API}/{path}/{segment(full)}:{verb}", body)
     Show(form).done(item, f"{full}: {words(item)}")

@@ -67,23 +67,23 @@ class LineOperations:
         return remote.connection
 
     async def cancel_task(self, id: str) -> None:
-        turn = await self._turn(id)
-        if await self._line.store.mark_cancel(turn):
-            self._line.tracker.cancel([turn])
+        task = await self._task(id)
+        if await self._line.store.mark_cancel(task["turn"]):
+            self._line.tracker.cancel([task["turn"]])
             return
-        closed = await self._line.store.close_question(id)
+        closed = await self._line.store.close_question(task["id"])
         if closed is None:
             raise NotPossible("the task is not being worked on any more")
         self._line.tracker.let_go([closed])
 
     async def refresh_task(self, id: str) -> None:
-        turn = await self._turn(id)
+        turn = (await self._task(id))["turn"]
         if not self._line.tracker.refresh(turn) and not await self._line.tracker.look_again(turn):
             raise NotPossible("the task is not being worked on any more")
 
     async def reply_to_task(self, id: str, text: str) -> None:
-        await self._turn(id)
-        ready = await self._line.store.reply(id, text)
+        task = await self._task(id)
+        ready = await self._line.store.reply(task["id"], text)
         if ready is None:
             raise NotPossible("the task asks for nothing; only an interrupted task can be replied to")
         self._line.lanes.add(ready)
@@ -107,11 +107,12 @@ class LineOperations:
             if queued == conversation:
                 self._line.outbox.wake(conversation, source.account)
 
-    async def _turn(self, task: str) -> str:
-        found = await self.records.task(task)
+    async def _task(self, id: str) -> Item:
+        """By whichever of its names."""
+        found = await self.records.task(id)
         if found is None:
-            raise UnknownId(task)
-        return str(found["turn"])
+            raise UnknownId(id)
+        return found
 
     async def _known(self, delivery: str) -> None:
         if await self.records.delivery(delivery) is None:

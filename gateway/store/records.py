@@ -8,7 +8,10 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
+from core.agent import TaskState
+from core.store import Disposition
 from gateway.api import Item, Page
+from gateway.states import MADE_OF_TASKS
 from gateway.store.sqlite.names import number, turn_of
 from gateway.store.sqlite.queries import load
 
@@ -16,6 +19,7 @@ SQL = load("records.sql")
 INBOX_SHOWN = 500  # records of one task
 TIMELINE = 100  # newest messages of a session, with their turns and deliveries
 UNKNOWN_SHOWN = 100_000  # ids; past it there is another trouble than a list could show
+ENDED = frozenset(state.value for state in TaskState if state.is_terminal)
 IN_LANE = frozenset({"queued", "attempting"})
 LAST = 1 << 62  # a cursor after which comes nothing
 LAST_ID = "g"  # after every id of hexadecimal digits
@@ -65,14 +69,21 @@ class Records:
 
     async def tasks(self, *, limit: int, cursor: str | None, state: str | None) -> Page:
         name = "open_tasks" if state not in (None, "completed") else "tasks"
+        if state in MADE_OF_TASKS:
+            name = "tasks_made_of"
         rows = await self._newest(name, limit, cursor, state)
         return Page([_task(row) for row in rows[:limit]], str(rows[limit - 1]["id"]) if len(rows) > limit else None)
 
     async def task(self, id: str) -> Item | None:
+        """By its id, by its agent's id of it, or by the caller's whose work it does; None where two are called so."""
         values = {"id": number(id), "limit": INBOX_SHOWN}
         rows = await self._store.rows(SQL["task"], values)
         if not rows or str(rows[0]["id"]) != id:
-            return None
+            called = await self._store.rows(SQL["tasks_called"], {"called": id, "thread": number(id)})
+            if len(called) != 1:
+                return None
+            values["id"] = called[0]["id"]
+            rows = await self._store.rows(SQL["task"], values)
         said = await self._store.rows(SQL["inbox"], values)
         return {**_task(rows[0]), "inbox": [{**row, "time": iso(row["time"])} for row in said]}
 
@@ -163,8 +174,15 @@ def _session(row: Mapping[str, Any]) -> Item:
 
 
 def _task(row: Mapping[str, Any]) -> Item:
-    changed = {"id": str(row["id"]), "heard": iso(row["heard"]), "unconfirmed": bool(row["unconfirmed"])}
-    return {**row, **changed}
+    """The wish to cancel it is over once it has ended, however it ended."""
+    is_over = row["state"] in ENDED and row["disposition"] == Disposition.CANCEL_ASKED.value
+    return {
+        **row,
+        "id": str(row["id"]),
+        "heard": iso(row["heard"]),
+        "unconfirmed": bool(row["unconfirmed"]),
+        "disposition": Disposition.TRACKED.value if is_over else row["disposition"],
+    }
 
 
 def _delivery(row: Mapping[str, Any]) -> Item:

@@ -21,6 +21,7 @@ def task(number: int, **changes: Any) -> dict[str, Any]:
         "unconfirmed": False,
         "owner": "support:1",
         "turn": "t",
+        "served_task": "",
         "inbox": [{"time": "2026-11-30T12:23:10.000Z", "road": "stream", "kind": "status", "body": NASTY}],
         **changes,
     }

@@ -180,7 +180,8 @@ async def test_the_beginning_of_an_id_is_enough_when_no_other_shares_it(frontdes
     assert "ffee" * 8 in (await frontdesk("session", "show", "ffe")).out
     several = await frontdesk("session", "show", "0197")
     assert (several.code, several.out) == (1, "")
-    assert "'0197' is the beginning of 2 ids; write more of it" in several.err
+    first, second = (it["ref"] for it in ledger.sessions_[:2])
+    assert f"'0197' is the beginning of 2 ids ({first}, {second}); write more of it" in several.err
     nothing = (await frontdesk("session", "show", "abc")).err
     assert "no session begins with 'abc'; `frontdesk session list` shows them" in nothing
 
@@ -191,6 +192,19 @@ async def test_a_whole_id_is_meant_although_others_begin_with_it_and_so_is_the_n
     assert json.loads((await frontdesk("task", "show", "4", "--format", "json")).out)["id"] == "4"
     assert (await frontdesk("delivery", "discard", "34")).code == 0
     assert ledger.acts == [("discard", delivery(0)["id"])]
+
+
+async def test_a_task_is_found_by_whatever_its_list_shows_and_by_its_callers_id(
+    frontdesk: Type, ledger: Ledger
+) -> None:
+    ledger.tasks_[7] |= {"task_id": "agents:own/7", "served_task": f"{'c' * 32}-9"}
+    for name in ("agents:own/7", "agents:o", f"{'c' * 32}-9", "ccc"):
+        assert json.loads((await frontdesk("task", "show", name, "--format", "json")).out)["id"] == "8"
+    assert (await frontdesk("task", "cancel", "agents:own/7")).code == 0
+    assert (await frontdesk("task", "reply", "cccc", "Friday")).code == 0
+    assert ledger.acts == [("cancel", "8"), ("reply", "8")]
+    many = await frontdesk("task", "show", "remote-")
+    assert "is the beginning of 449 ids (1 remote-0, 2 remote-1, 3 remote-2, 4 remote-3, 5 remote-4, ...)" in many.err
 
 
 @pytest.mark.case("T53")

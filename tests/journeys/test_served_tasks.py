@@ -84,6 +84,14 @@ async def tasks(gateway: GatewayProcess) -> list[dict[str, Any]]:
             return found
 
 
+async def test_an_operator_finds_a_task_by_its_callers_id_and_by_its_agents(gateway: GatewayProcess) -> None:
+    await gateway.start()
+    served = (await send(gateway, "hello", returnImmediately=False))["id"]
+    found = await gateway.api(f"tasks/{served}")
+    assert found["served_task"] == served
+    assert (await gateway.api(f"tasks/{found['task_id']}"))["id"] == found["id"]
+
+
 async def all_ended(gateway: GatewayProcess) -> list[dict[str, Any]] | None:
     found = await tasks(gateway)
     return found if all(task["status"]["state"] in ENDED for task in found) else None

@@ -1,6 +1,7 @@
 """What operators and chat pages see of the store."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,8 @@ from core.delivery import DeliveryState
 from core.envelope import Unreadable
 from core.errors import StoreUnavailable
 from core.identity import Address
-from core.store import Observation, TurnEnd, TurnState
+from core.store import Disposition, Observation, TurnEnd, TurnState
+from gateway.states import MADE_OF_TASKS
 from gateway.store.records import Records
 from gateway.store.sqlite import SqliteStore
 from tests.store.line import DESK, Line, ManualClock, asking, message, piece, task, unknown
@@ -147,6 +149,44 @@ async def test_a_task_shows_what_its_agent_said_over_all_its_turns(line: Line, r
     said = await records.task(other["id"])
     assert said is not None
     assert [record["kind"] for record in said["inbox"]] == ["task"]
+
+
+async def test_a_task_is_known_by_its_agents_id_too_where_only_one_is_called_so(line: Line, records: Records) -> None:
+    turn = await line.begin(await line.say())
+    await line.observe(asking(turn, task_id="agents:own/1"))
+
+    found = await records.task("agents:own/1")
+
+    assert found is not None
+    assert (found["id"], found["served_task"]) == ("1", "")
+    other = await line.begin(await line.say("on", chat="8"))
+    await line.observe(
+        Observation(turn=replace(other, agent="elsewhere"), task=replace(task(other), task_id="agents:own/1"))
+    )
+    assert await records.task("agents:own/1") is None
+
+
+@pytest.mark.parametrize("made_of", [*MADE_OF_TASKS])
+async def test_tasks_are_listed_by_what_the_gateway_makes_of_them(line: Line, records: Records, made_of: str) -> None:
+    for number, each in enumerate(Disposition):
+        turn = await line.begin(await line.say(chat=str(number)))
+        seen = replace(task(turn, TaskState.WORKING), disposition=each, unconfirmed=each is Disposition.TRACKED)
+        await line.observe(Observation(turn=turn, task=seen))
+
+    (listed,) = (await records.tasks(limit=9, cursor=None, state=made_of)).items
+
+    assert made_of == listed["disposition"] or (made_of == "unconfirmed" and listed["unconfirmed"])
+
+
+async def test_a_task_that_ended_is_not_shown_as_waiting_for_its_cancel(line: Line, records: Records) -> None:
+    turn = await line.begin(await line.say())
+    ended = replace(task(turn, TaskState.CANCELED), disposition=Disposition.CANCEL_ASKED)
+    await line.observe(Observation(turn=turn, task=ended))
+
+    (listed,) = (await records.tasks(limit=9, cursor=None, state="canceled")).items
+
+    assert listed["disposition"] == "tracked"
+    assert (await records.tasks(limit=9, cursor=None, state="cancel_asked")).items == []
 
 
 @pytest.mark.parametrize("id", ["", "x", "-1", "01", "1" * 30])

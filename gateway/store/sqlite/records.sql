@@ -38,19 +38,41 @@ FROM envelope e LEFT JOIN thread t ON t.n = e.thread
 WHERE e.id = :id;
 
 -- name: tasks
-SELECT k.id, k.agent, k.task_id, k.context_id, k.state, k.disposition, k.heard, k.unconfirmed, k.binding, k.owner, n.id AS turn
-FROM remote_task k LEFT JOIN turn n ON n.n = k.turn
+SELECT k.id, k.agent, k.task_id, k.context_id, k.state, k.disposition, k.heard, k.unconfirmed, k.binding, k.owner, n.id AS turn,
+    coalesce(s.id, '') AS served_task
+FROM remote_task k LEFT JOIN turn n ON n.n = k.turn LEFT JOIN served_task s ON s.n = n.thread
 WHERE k.id < :cursor AND (:state IS NULL OR k.state = :state) ORDER BY k.id DESC LIMIT :limit;
 
 -- name: open_tasks
 -- The same for a state that the index of what is not completed knows.
-SELECT k.id, k.agent, k.task_id, k.context_id, k.state, k.disposition, k.heard, k.unconfirmed, k.binding, k.owner, n.id AS turn
-FROM remote_task k LEFT JOIN turn n ON n.n = k.turn
+SELECT k.id, k.agent, k.task_id, k.context_id, k.state, k.disposition, k.heard, k.unconfirmed, k.binding, k.owner, n.id AS turn,
+    coalesce(s.id, '') AS served_task
+FROM remote_task k LEFT JOIN turn n ON n.n = k.turn LEFT JOIN served_task s ON s.n = n.thread
 WHERE k.state <> 'completed' AND k.state = :state AND k.id < :cursor ORDER BY k.id DESC LIMIT :limit;
 
+-- name: tasks_made_of
+-- The same by what the gateway makes of them; the wish to cancel one that has ended is no news any more.
+SELECT k.id, k.agent, k.task_id, k.context_id, k.state, k.disposition, k.heard, k.unconfirmed, k.binding, k.owner, n.id AS turn,
+    coalesce(s.id, '') AS served_task
+FROM remote_task k LEFT JOIN turn n ON n.n = k.turn LEFT JOIN served_task s ON s.n = n.thread
+WHERE k.id < :cursor AND CASE :state WHEN 'unconfirmed' THEN k.unconfirmed = 1 WHEN 'cancel_asked'
+    THEN k.disposition = :state AND k.state NOT IN ('completed', 'failed', 'canceled', 'rejected')
+    ELSE k.disposition = :state END
+ORDER BY k.id DESC LIMIT :limit;
+
+-- name: tasks_called
+-- What else than its own id a task is called by: its agent's id of it, or that of the caller whose work it does.
+SELECT id FROM remote_task WHERE agent IN (SELECT DISTINCT agent FROM remote_task) AND task_id = :called
+UNION
+SELECT k.id FROM served_task s JOIN turn n ON n.thread = s.n JOIN inbox i ON i.turn = n.n
+    JOIN remote_task k ON k.agent = n.agent AND k.task_id = i.task_id
+WHERE s.n = :thread AND s.id = :called
+LIMIT 2;
+
 -- name: task
-SELECT k.id, k.agent, k.task_id, k.context_id, k.state, k.disposition, k.heard, k.unconfirmed, k.binding, k.owner, n.id AS turn
-FROM remote_task k LEFT JOIN turn n ON n.n = k.turn WHERE k.id = :id;
+SELECT k.id, k.agent, k.task_id, k.context_id, k.state, k.disposition, k.heard, k.unconfirmed, k.binding, k.owner, n.id AS turn,
+    coalesce(s.id, '') AS served_task
+FROM remote_task k LEFT JOIN turn n ON n.n = k.turn LEFT JOIN served_task s ON s.n = n.thread WHERE k.id = :id;
 
 -- name: inbox
 -- What the agent said of a task, over all turns of its thread.
