@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from config.doubts import doubts
 from config.problems import ConfigurationProblems, Problem, problems_of, unknown
 from config.routing import routing_problems
 from config.secrets import Secrets
@@ -25,6 +26,7 @@ from config.settings import (
     Settings,
 )
 from config.sources import Source, as_variable, read_source
+from config.variables import unread
 
 Model = TypeVar("Model", bound=BaseModel)
 Entry = TypeVar("Entry", AgentEntry, PluginEntry)
@@ -80,9 +82,13 @@ class _Composition:
             self.problems += exposure(gateway, plugins.values())
         if gateway is None or self.problems or self.secrets.problems:
             raise self.refusal()
-        return Settings(
-            gateway, agents, plugins, self.source.origin, (*self._warnings(), *closed_doors(plugins.values()))
-        )
+        models = {
+            "agents": {name: type(agent.settings) for name, agent in agents.items()},
+            "plugins": {name: type(account.settings) for name, account in plugins.items()},
+        }
+        unused = unread(self.environ, self.secrets.referred, models)
+        warnings = (*self._warnings(), *unused, *doubts(plugins.values()))
+        return Settings(gateway, agents, plugins, self.source.origin, warnings)
 
     def refusal(self) -> ConfigurationProblems:
         problems = dict.fromkeys([*self.problems, *self.secrets.problems])  # two models may name one fault
@@ -161,17 +167,6 @@ class _Composition:
                 f"{path} holds secrets ({', '.join(in_file)}) and everybody on this machine can read it; "
                 f"chmod 600 {path}, or use env:NAME or file:PATH"
             )
-
-
-def closed_doors(plugins: Iterable[PluginEntry]) -> list[str]:
-    """Accounts that answer nobody: allowed, since a list may be filled later, but seldom meant."""
-    return [
-        f"plugins.{entry.name}.access.allow is empty, so that nobody is let in; list the ids of people or chats"
-        for entry in plugins
-        if (access := getattr(entry.settings, "access", None)) is not None
-        and access.direct == "allow"
-        and not access.allow
-    ]
 
 
 def exposure(gateway: GatewaySettings, plugins: Iterable[PluginEntry]) -> list[Problem]:

@@ -26,6 +26,7 @@ class Secrets:
     base: Path
     problems: list[Problem] = field(default_factory=list)
     literal: list[str] = field(default_factory=list)  # the settings whose secret is written out in the file
+    referred: set[str] = field(default_factory=set)  # the environment variables that settings name
 
     def resolved(self, table: Mapping[str, Any], model: type[BaseModel], path: str) -> dict[str, Any]:
         """The table with each secret in place of its reference; what cannot be resolved is left out and reported."""
@@ -59,6 +60,7 @@ class Secrets:
         return value
 
     def _from_environment(self, name: str, setting: str) -> str | None:
+        self.referred.add(name)
         secret = self.environ.get(name, "")
         if not secret:
             state = "is empty" if name in self.environ else "is not set"

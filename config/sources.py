@@ -17,7 +17,7 @@ from config.problems import ConfigurationProblems, Problem, unknown
 SECTIONS = ("gateway", "agents", "plugins")
 DEMO = Path(__file__).parent / "examples" / "demo.toml"
 FILE_LIMIT = 4 << 20  # bytes; far above any configuration written by hand
-_OVERRIDE = re.compile(r"FRONTDESK_([A-Za-z0-9]+)__(.+)")
+OVERRIDE = re.compile(r"FRONTDESK_([A-Za-z0-9]+)__(.+)")
 
 
 @dataclass(slots=True)
@@ -95,7 +95,7 @@ def _check_sections(source: Source) -> None:
 
 def _overlay(source: Source, environ: Mapping[str, str]) -> None:
     for variable in sorted(environ):
-        match = _OVERRIDE.fullmatch(variable)
+        match = OVERRIDE.fullmatch(variable)
         if not match:
             continue
         section, path = match[1].lower(), match[2].split("__")

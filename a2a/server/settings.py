@@ -141,6 +141,13 @@ class A2AServerSettings(_Settings):
         """Why strangers get in; None where every caller is known."""
         return None if self.anonymous == "off" else f'anonymous is "{self.anonymous}", which lets in whoever calls'
 
+    @property
+    def closed(self) -> str:
+        """Why nobody can call; "" where somebody can."""
+        if self.callers or self.anonymous != "off":
+            return ""
+        return '.callers is empty and anonymous is "off", so that nobody can call it; list callers, or set anonymous'
+
     @field_validator("key_header")
     @classmethod
     def _is_a_free_header(cls, value: str) -> str:

@@ -73,6 +73,11 @@ class TelegramSettings(BaseModel):
         """Why strangers could get in; None, since a webhook has its secret and polling has no door."""
         return None
 
+    @property
+    def identity(self) -> str:
+        """The bot's id, which stands before the colon of its token and is no secret."""
+        return self.token.get_secret_value().partition(":")[0]
+
     @field_validator("token")
     @classmethod
     def _token_has_its_shape(cls, value: SecretStr) -> SecretStr:

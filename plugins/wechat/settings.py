@@ -79,6 +79,11 @@ class WechatSettings(BaseModel):
         return None
 
     @property
+    def identity(self) -> str:
+        """Who the account is at the platform."""
+        return self.app_id
+
+    @property
     def waits_for_retries(self) -> bool:
         return not self.customer_service if self.use_retries is None else self.use_retries
 
