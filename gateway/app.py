@@ -27,11 +27,13 @@ from core.doors.listener import Listener
 from core.doors.outbound import GuardedClient
 from core.errors import ConfigurationError, StoreUnavailable
 from core.ids import new_id
+from core.persistence import patiently
 from core.plugin import Host
 from gateway import gauges
 from gateway.api import ControlApi
 from gateway.composition import Line
 from gateway.health import Health, Operator, health_routes
+from gateway.missing import missing, tell
 from gateway.operations import LineOperations
 from gateway.operator_token import ensure_token
 from gateway.paths import distinct_routes
@@ -97,7 +99,7 @@ async def _serve(settings: Settings, reread: Callable[[], Settings], telemetry: 
             line = Line(settings, store, host, tasks, clock, telemetry)
             supervisor = Supervisor(clock, telemetry)
             asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, _reload, line, supervisor, reread, telemetry)
-            health = Health(lambda: store.healthy or "", supervisor.states)
+            health = Health(lambda: store.healthy or "", supervisor.states, pressure=line.pressure)
             async with _listening(line, supervisor, health, telemetry):
                 if await _held(store, stop, telemetry):
                     await _work(line, supervisor, health, stop, tasks, telemetry)
@@ -227,6 +229,9 @@ async def _work(
     tasks: asyncio.TaskGroup,
     telemetry: Telemetry,
 ) -> None:
+    records = Records(line.store)
+    health.missing = await patiently(lambda: missing(records, line.delegates, line.plugins), telemetry)
+    tell(health.missing, telemetry)
     recovered = await line.recover()
     telemetry.event("gateway.started", **recovered, plugins=len(line.plugins), agents=len(line.delegates))
     receiving = [_receive(line, supervisor, tasks, name) for name in line.plugins]

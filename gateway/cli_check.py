@@ -49,7 +49,12 @@ def doctor(config: Path | None, show: Show) -> None:
         for name, health in ready.get("plugins", {}).items()
     ]
     agents = [_looked_at(client, agent) for agent in client.get("/api/v1/agents")["items"]]
-    troubles = [*_obstacles(ready), *(line for plugin in plugins if (line := _trouble(plugin)))]
+    troubles = [
+        *_obstacles(ready),
+        *_pressure(ready),
+        *_absent(ready),
+        *(line for plugin in plugins if (line := _trouble(plugin))),
+    ]
     troubles += [line for agent in agents if (line := _trouble_of_agent(agent))]
     status = "troubled" if troubles and ready["status"] == "ready" else ready["status"]
     if show.is_json:
@@ -95,6 +100,27 @@ def _obstacles(ready: dict[str, Any]) -> list[str]:
         return []
     reasons = ready.get("reasons") or ["it does not say why"]
     return [f"not ready: {reason}; {_REMEDIES.get(reason.partition(':')[0], 'look at its log')}" for reason in reasons]
+
+
+def _pressure(ready: dict[str, Any]) -> list[str]:
+    """A queue that is full: the gateway is ready, and takes no messages for the moment."""
+    if not ready.get("pressure"):
+        return []
+    remedy = "look at `frontdesk task list --state working` for an agent that is slow or silent, or raise the bound"
+    return [f"{ready['pressure']}, and new ones are told to come back later; {remedy}"]
+
+
+def _absent(ready: dict[str, Any]) -> list[str]:
+    """Whom work was left for at the start, and who was not configured any more."""
+    lines = []
+    for each in ready.get("missing", ()):
+        count, name = f"{each['messages']} messages in {each['threads']} threads", printable(str(each["name"]))
+        if each["what"] == "account":
+            lines.append(f"account {name} is not configured, and {count} wait for it; configure it again and restart")
+        else:
+            told = "their people are told that it is not there; configure it again for what they still ask"
+            lines.append(f"agent {name} is not configured, and {count} were for it at the start; {told}")
+    return lines
 
 
 def _trouble(plugin: dict[str, Any]) -> str:

@@ -165,6 +165,11 @@ class Line:
         found = {name: self.remote(name) for name in self.delegates}
         return {name: agent is None or agent.connection.report().is_ready for name, agent in found.items()}
 
+    def pressure(self) -> str:
+        """Why new messages are told to come back later; "" while there is room."""
+        queued, most = self.lanes.queued, self._bounds.max_queued
+        return f"queue: full, {queued} messages wait of gateway.max_queued = {most}" if queued >= most else ""
+
     def push_routes(self, ingress: Ingress) -> list[HttpRoute]:
         """What remote agents push to; none where they are never told to."""
         if not self.pushes.is_usable:

@@ -2,12 +2,14 @@
 
 Liveness is only that the loop answers: restarting a process does not mend a full disk. Readiness is that messages can
 be kept, which is the store's word; a failing plugin does not make the others unready, so it is listed and changes
-nothing. Strangers learn no more than ready or not: names and reasons are for loopback and for the operator.
+nothing. Nor does a full queue: it empties by itself, each sender is told when to come back, and a gateway that were
+taken out of service for it would lose what empties it - commands, cancels and answers to questions. It is said.
+Strangers learn no more than ready or not: names and reasons are for loopback and for the operator.
 """
 
 import ipaddress
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import orjson
@@ -16,6 +18,7 @@ from aiohttp import web
 from core.clock import Instant
 from core.doors.ingress import Ingress, Refusal
 from gateway.metrics import CONTENT_TYPE, Metrics
+from gateway.missing import Missing
 from gateway.operator_token import is_operator
 from gateway.supervisor import PluginHealth
 
@@ -32,6 +35,8 @@ class Health:
     plugins: Callable[[], Mapping[str, PluginHealth]]
     is_listening: bool = False
     is_draining: bool = False
+    pressure: Callable[[], str] = lambda: ""  # why new messages are told to come back later; "" while they are taken
+    missing: Sequence[Missing] = field(default_factory=list)  # what was left for whom that is not configured now
 
     def obstacles(self) -> list[str]:
         """Why work should go elsewhere; [] when ready."""
@@ -89,7 +94,12 @@ def health_routes(ingress: Ingress, health: Health, metrics: Metrics, operator: 
         status = 503 if obstacles else 200
         answer: dict[str, object] = {"status": "unready" if obstacles else "ready"}
         if is_local(request) or operator.is_here(request):
-            answer |= {"reasons": obstacles, "plugins": {name: shown(it) for name, it in health.plugins().items()}}
+            answer |= {
+                "reasons": obstacles,
+                "plugins": {name: shown(it) for name, it in health.plugins().items()},
+                "pressure": health.pressure(),
+                "missing": health.missing,
+            }
         return json_response(answer, status=status, headers={"Retry-After": "5"} if obstacles else None)
 
     async def scrape(_request: web.Request, _body: bytes) -> web.Response:

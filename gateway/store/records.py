@@ -117,6 +117,10 @@ class Records:
         values = {"cursor": int(after) if after else LAST, "limit": limit + 1, "state": state}
         return await self._store.rows(SQL[name], values)
 
+    async def left(self) -> Sequence[Item]:
+        """Active threads with their messages, counted by agent and account."""
+        return await self._store.rows(SQL["left"])
+
     # ------------------------------------------------------------------ summary
 
     async def summary(self, *, ids: bool) -> Item:

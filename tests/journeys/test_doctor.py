@@ -4,6 +4,8 @@ import asyncio
 import os
 import sys
 
+from tests.fakes.agent import ScriptedAgent
+from tests.fakes.agent_scripts import working_until
 from tests.fakes.telegram import FakeTelegram
 from tests.fakes.telegram_responses import unauthorized
 from tests.journeys.process import PATIENCE, GatewayProcess, look
@@ -64,3 +66,48 @@ async def test_a_channel_that_cannot_be_reached_is_no_readiness(
     assert "plugins.support.api_base" in complained
     assert f"{gateway.base} is ready" not in said
     await telegram.come_up()
+
+
+async def test_a_full_queue_is_said_with_its_remedy(
+    telegram: FakeTelegram, agent: ScriptedAgent, gateway: GatewayProcess
+) -> None:
+    go_on = asyncio.Event()
+    agent.behaviour = working_until(go_on)
+    gateway.configure("gateway", max_queued=2)
+    await gateway.start()
+    for chat in (101, 102):
+        telegram.user_says(chat, f"a message in chat {chat}")
+    await gateway.event("envelope.admitted", n=2)
+    code, said, complained = await doctor(gateway)
+    assert (code, complained.count("\n")) == (1, 1)
+    assert "queue: full, 2 messages wait of gateway.max_queued = 2, and new ones are told to come back" in complained
+    assert f"{gateway.base} is troubled" in said
+    assert await gateway.status("/readyz") == 200
+    go_on.set()
+    await gateway.at_rest()
+    assert (await doctor(gateway))[0] == 0
+
+
+async def test_work_left_for_an_agent_that_is_gone_is_told_and_for_an_account_that_is_gone_waits(
+    telegram: FakeTelegram, agent: ScriptedAgent, gateway: GatewayProcess
+) -> None:
+    agent.behaviour = working_until(asyncio.Event())
+    await gateway.start()
+    for chat in (101, 102):
+        telegram.user_says(chat, f"a message in chat {chat}")
+    await gateway.event("envelope.admitted", n=2)
+    await agent.changes.until(lambda: len(agent.calls) >= 2, what="both messages at the agent")
+    await gateway.kill()
+    assert gateway.config is not None
+    support = gateway.config["plugins"].pop("support")
+    await gateway.start()
+    said = await gateway.event("account.missing")
+    assert (said["account"], said["threads"], said["messages"]) == ("support", 2, 2)
+    assert "account support is not configured, and 2 messages in 2 threads wait for it" in (await doctor(gateway))[2]
+    assert await gateway.stop() == 0
+    gateway.config["agents"] = {"other": {"kind": "local", "entry": "echo"}}
+    gateway.config["plugins"]["support"] = {**support, "agent": "other"}
+    await gateway.start()
+    said = await gateway.event("agent.missing")
+    assert (said["agent"], said["threads"], said["messages"]) == ("remote", 2, 2)
+    assert "agent remote is not configured, and 2 messages in 2 threads were for it" in (await doctor(gateway))[2]

@@ -137,6 +137,15 @@ UNION ALL SELECT 'deliveries', 'all', count(*) FROM delivery
 UNION ALL SELECT 'deliveries', state, count(*) FROM delivery WHERE is_in_lane = 1 GROUP BY state
 UNION ALL SELECT 'deliveries', state, count(*) FROM delivery WHERE is_troubled = 1 GROUP BY state;
 
+-- name: left
+-- For whom there is work, and how many messages of it are queued or being worked on.
+SELECT t.agent, c.source AS account, count(*) AS threads, sum(
+    (SELECT count(*) FROM envelope e WHERE e.thread = t.n AND e.seq > t.taken AND e.state = 'queued')
+    + (SELECT count(*) FROM turn n JOIN turn_envelope x ON x.turn = n.n
+        WHERE n.n = t.turn AND n.state IN ('running', 'waiting'))) AS messages
+FROM thread t INDEXED BY thread_active JOIN conversation c ON c.id = t.conversation
+WHERE t.is_active = 1 AND t.is_desk = 0 GROUP BY 1, 2 ORDER BY 1, 2;
+
 -- name: unknown_ids
 -- The channel's ids of the messages whose delivery or submission nobody knows the fate of.
 SELECT DISTINCT e.external_id AS id FROM turn_envelope x JOIN envelope e ON e.seq = x.envelope
