@@ -6,7 +6,7 @@ describe what does not exist. Lists answer {"items": [...], "next": cursor or nu
 """
 
 import re
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -44,6 +44,8 @@ class Records(Protocol):
     async def sessions(self, *, limit: int, cursor: str | None, state: str | None) -> Page: ...
     async def session(self, ref: str) -> Item | None: ...
     async def envelope(self, id: str) -> Item | None: ...
+    async def unreadable(self, *, limit: int, cursor: str | None) -> Page: ...
+    async def unreadable_one(self, id: str) -> Item | None: ...
     async def tasks(self, *, limit: int, cursor: str | None, state: str | None) -> Page: ...
     async def task(self, id: str) -> Item | None: ...
     async def deliveries(self, *, limit: int, cursor: str | None, state: str | None) -> Page: ...
@@ -66,6 +68,10 @@ class Operations(Protocol):
         ...
 
     async def agent(self, name: str) -> Item | None: ...
+
+    async def read_unreadable(self, id: str) -> Item | None:
+        """One update that could not be read, with its body, but for what the configuration keeps secret."""
+        ...
 
     async def discover_agent(self, name: str) -> None:
         """Read its card now."""
@@ -117,6 +123,18 @@ class ControlApi:
             _list("/sessions", "Sessions, newest first", records.sessions, "Session", SESSION_STATES),
             _show("/sessions/{ref}", "One session with its timeline", records.session, "Session"),
             _show("/envelopes/{id}", "The facts of one admitted message", records.envelope, "Envelope"),
+            _list(
+                "/unreadable",
+                "Authentic updates that could not be read, newest first",
+                records.unreadable,
+                "Unreadable",
+            ),
+            _show(
+                "/unreadable/{id}",
+                "One update that could not be read, with its body",
+                operations.read_unreadable,
+                "Unreadable",
+            ),
             _list("/tasks", "Remote tasks, newest first", records.tasks, "Task", TASK_STATES),
             _show(
                 "/tasks/{id}",
@@ -220,23 +238,23 @@ class ControlApi:
         return self._document
 
 
-class _ListOf(Protocol):
-    def __call__(self, *, limit: int, cursor: str | None, state: str | None) -> Awaitable[Page]: ...
+def _list(
+    path: str, summary: str, read: Callable[..., Awaitable[Page]], schema: str, states: Sequence[str] = ()
+) -> Endpoint:
+    """`read` takes limit and cursor, and where there are states, a state."""
 
-
-def _list(path: str, summary: str, read: _ListOf, schema: str, states: Sequence[str]) -> Endpoint:
     async def answer(request: web.Request) -> Item:
         cursor = request.query.get("cursor")
         if cursor is not None and len(cursor) > CURSOR_LIMIT:
             raise _bad_cursor()
-        state = _state(request, states)
+        narrowed = {"state": _state(request, states)} if states else {}
         try:
-            page = await read(limit=_limit(request), cursor=cursor, state=state)
+            page = await read(limit=_limit(request), cursor=cursor, **narrowed)
         except ValueError as error:
             raise _bad_cursor() from error
         return {"items": page.items, "next": page.next}
 
-    query = (state_of(states), LIMIT, CURSOR)
+    query = (*((state_of(states),) if states else ()), LIMIT, CURSOR)
     return Endpoint("GET", path, summary, answer, schema, is_list=True, query=query, fails_with=(400,))
 
 

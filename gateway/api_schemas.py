@@ -52,6 +52,16 @@ SCHEMAS: dict[str, Schema] = {
         external_id=TEXT,
         received=TIME,
     ),
+    "Unreadable": record(
+        id=TEXT,
+        account=TEXT,
+        external_id={**TEXT, "description": "The channel's own id, where it could be made out"},
+        error={**TEXT, "description": "Why it could not be read"},
+        bytes=NUMBER,
+        received=TIME,
+        body={**TEXT, "description": "As it came; what is no UTF-8 is written as \\xNN, and secrets are hidden"},
+        is_cut={**FLAG, "description": "Whether there is more than is shown"},
+    ),
     "Task": record(
         id=TEXT,
         agent=TEXT,

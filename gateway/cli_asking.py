@@ -22,6 +22,7 @@ Config = Annotated[Path | None, typer.Option("--config", metavar="FILE", help="T
 Format = Annotated[Form, typer.Option("--format", help="How to answer.")]
 Limit = Annotated[int, typer.Option("--limit", min=1, max=10_000, help="At most so many, newest first.")]
 Id = Annotated[str, typer.Argument(metavar="ID", help="Its id, or a beginning of it that no other shares.")]
+FullId = Annotated[str, typer.Argument(metavar="ID", help="Its whole id, as a list or the log shows it.")]
 
 Row = dict[str, Any]
 
@@ -51,6 +52,11 @@ def show(path: str, short: str, config: Path | None, form: Form, *, by: str = "i
     client = GatewayClient.of(config)
     full = client.find(f"{API}/{path}", short, by=by, called=CALLED.get(path, ()))
     Show(form).facts(client.get(f"{API}/{path}/{segment(full)}"), title=full)
+
+
+def facts(path: str, id: str, config: Path | None, form: Form) -> None:
+    """One record by its whole id."""
+    Show(form).facts(GatewayClient.of(config).get(f"{API}/{path}/{segment(id)}"), title=id)
 
 
 def act(

@@ -12,7 +12,7 @@ from core.errors import ConfigurationError
 from gateway import cli_check
 from gateway.cli import FAILED, MISCONFIGURED, OK, complain, run_gateway
 from gateway.cli_agents import agents
-from gateway.cli_asking import Config, Form, Format, Id, Limit, act, list_, show
+from gateway.cli_asking import Config, Form, Format, FullId, Id, Limit, act, facts, list_, show
 from gateway.cli_client import CommandFailed, tail
 from gateway.cli_show import Column, Show, when
 from gateway.states import DELIVERY_STATES, SESSION_STATES, TASK_STATES
@@ -56,6 +56,18 @@ def delivery_columns(short: Short) -> tuple[Column, ...]:
     )
 
 
+def unreadable_columns(short: Short) -> tuple[Column, ...]:
+    del short
+    return (
+        Column("ID", lambda it: it["id"]),
+        Column("ACCOUNT", lambda it: it["account"]),
+        Column("CHANNEL'S ID", lambda it: it["external_id"]),
+        Column("RECEIVED", lambda it: when(it.get("received"))),
+        Column("BYTES", lambda it: str(it["bytes"])),
+        Column("ERROR", lambda it: it["error"]),
+    )
+
+
 SessionState = Annotated[
     str | None, typer.Option("--state", help=f"Only those that are {' or '.join(SESSION_STATES)}.")
 ]
@@ -70,9 +82,11 @@ app = typer.Typer(
     help="Frontdesk: from a chat to an agent and back.",
 )
 sessions = typer.Typer(no_args_is_help=True, help="Conversations and what happened in them.")
+envelopes = typer.Typer(no_args_is_help=True, help="Messages that came in, and what came in and is none.")
 tasks = typer.Typer(no_args_is_help=True, help="The work that agents do.")
 deliveries = typer.Typer(no_args_is_help=True, help="What is shown to people, and what came of showing it.")
 app.add_typer(sessions, name="session")
+app.add_typer(envelopes, name="envelope")
 app.add_typer(tasks, name="task")
 app.add_typer(deliveries, name="delivery")
 app.add_typer(agents, name="agent")
@@ -140,6 +154,27 @@ def session_list(
 def session_show(ref: Id, config: Config = None, form: Format = Form.HUMAN) -> None:
     """One conversation, with its timeline."""
     show("sessions", ref, config, form, by="ref")
+
+
+# ------------------------------------------------------------------------------------------------- envelopes
+
+
+@envelopes.command(name="show")
+def envelope_show(id: FullId, config: Config = None, form: Format = Form.HUMAN) -> None:
+    """The facts of one message that was admitted."""
+    facts("envelopes", id, config, form)
+
+
+@envelopes.command(name="unreadable")
+def envelope_unreadable(config: Config = None, form: Format = Form.HUMAN, limit: Limit = 50) -> None:
+    """What was authentic and could not be read, the newest first."""
+    list_("unreadable", "id", unreadable_columns, "everything could be read", config, form, limit, None)
+
+
+@envelopes.command(name="read")
+def envelope_read(id: FullId, config: Config = None, form: Format = Form.HUMAN) -> None:
+    """One of those, with its body as it came."""
+    facts("unreadable", id, config, form)
 
 
 # ------------------------------------------------------------------------------------------------- tasks

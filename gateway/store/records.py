@@ -16,6 +16,7 @@ from gateway.store.sqlite.names import number, turn_of
 from gateway.store.sqlite.queries import load
 
 SQL = load("records.sql")
+RAW_SHOWN = 65_536  # bytes of an unreadable update
 INBOX_SHOWN = 500  # records of one task
 TIMELINE = 100  # newest messages of a session, with their turns and deliveries
 UNKNOWN_SHOWN = 100_000  # ids; past it there is another trouble than a list could show
@@ -64,6 +65,18 @@ class Records:
     async def envelope(self, id: str) -> Item | None:
         rows = await self._store.rows(SQL["envelope"], {"id": id})
         return {**rows[0], "received": iso(rows[0]["received"])} if rows else None
+
+    async def unreadable(self, *, limit: int, cursor: str | None) -> Page:
+        rows = await self._newest("unreadable", limit, cursor, None)
+        return Page([_raw(row) for row in rows[:limit]], str(rows[limit - 1]["id"]) if len(rows) > limit else None)
+
+    async def unreadable_one(self, id: str) -> Item | None:
+        """With its body as text: what is no UTF-8 is written as \\xNN, and what is too long is cut."""
+        rows = await self._store.rows(SQL["unreadable_one"], {"id": number(id), "shown": RAW_SHOWN})
+        if not rows or str(rows[0]["id"]) != id:
+            return None
+        raw = bytes(rows[0]["raw"])
+        return {**_raw(rows[0]), "body": raw.decode(errors="backslashreplace"), "is_cut": rows[0]["bytes"] > len(raw)}
 
     # ------------------------------------------------------------------ tasks
 
@@ -187,6 +200,11 @@ def _task(row: Mapping[str, Any]) -> Item:
         "unconfirmed": bool(row["unconfirmed"]),
         "disposition": Disposition.TRACKED.value if is_over else row["disposition"],
     }
+
+
+def _raw(row: Mapping[str, Any]) -> Item:
+    fields = _only(row, "account", "external_id", "error", "bytes")
+    return {"id": str(row["id"]), **fields, "received": iso(row["received"])}
 
 
 def _delivery(row: Mapping[str, Any]) -> Item:

@@ -70,6 +70,18 @@ class Ledger:
             for number in range(3)
         ]
         self.tasks_ = [task(number) for number in range(450)]
+        self.torn: list[dict[str, Any]] = [
+            {
+                "id": "12",
+                "account": "support",
+                "external_id": "81001",
+                "error": "it is no JSON",
+                "bytes": 7,
+                "received": "2026-11-30T12:23:10.000Z",
+                "body": NASTY,
+                "is_cut": False,
+            }
+        ]
         self.deliveries_ = [delivery(0), delivery(1, state="delivered", reason="")]
         self.connection: Mapping[str, Any] = {"state": "receiving"}
         self.acts: list[tuple[str, str]] = []
@@ -97,6 +109,15 @@ class Ledger:
 
     async def envelope(self, id: str) -> Mapping[str, Any] | None:
         return {"id": "e1", "state": "queued"} if id == "e1" else None
+
+    async def unreadable(self, *, limit: int, cursor: str | None) -> Page:
+        return _page(self.torn, limit, cursor, None)
+
+    async def unreadable_one(self, id: str) -> Mapping[str, Any] | None:
+        return _one(self.torn, id)
+
+    async def read_unreadable(self, id: str) -> Mapping[str, Any] | None:
+        return await self.unreadable_one(id)
 
     async def tasks(self, *, limit: int, cursor: str | None, state: str | None) -> Page:
         return _page(self.tasks_, limit, cursor, state)

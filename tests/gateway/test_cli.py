@@ -139,6 +139,18 @@ async def test_the_doctor_looks_at_every_agents_card(frontdesk: Type, ledger: Le
     assert agent["connection"]["binding"] == "JSONRPC/1.0"
 
 
+async def test_what_could_not_be_read_is_listed_and_read(frontdesk: Type, ledger: Ledger) -> None:
+    listed = (await frontdesk("envelope", "unreadable")).out
+    assert "81001" in listed
+    assert "it is no JSON" in listed
+    read = await frontdesk("envelope", "read", "12")
+    assert (read.code, "[bold]markup[/bold]" in read.out, "\x1b" in read.out) == (0, True, False)
+    assert (await frontdesk("envelope", "read", "13")).err == "frontdesk: there is no such record\n"
+    assert "queued" in (await frontdesk("envelope", "show", "e1")).out
+    ledger.torn.clear()
+    assert (await frontdesk("envelope", "unreadable")).out == "everything could be read\n"
+
+
 async def test_an_operator_replies_to_a_task(frontdesk: Type, ledger: Ledger) -> None:
     ended = await frontdesk("task", "reply", "7", 'Friday, "please"\n周五')
     assert (ended.code, ledger.said) == (0, ['Friday, "please"\n周五'])

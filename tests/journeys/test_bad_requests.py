@@ -364,6 +364,16 @@ async def test_an_update_of_the_platform_that_cannot_be_read_is_kept_and_the_cha
     await desk.is_served(140)
 
 
+async def test_an_operator_reads_what_could_not_be_read_but_no_secret_of_the_configuration(desk: Desk) -> None:
+    number = 90_000 + next(_numbers)
+    assert await desk.post(b'{"update_id":%d,"mess %s \xff' % (number, SECRET.encode())) == 200
+    await desk.gateway.event("envelope.admitted", external_id=str(number))
+    (listed,) = [item for item in await desk.gateway.items("unreadable") if item["external_id"] == str(number)]
+    read = await desk.gateway.api(f"unreadable/{listed['id']}")
+    assert (listed["account"], bool(listed["error"])) == ("support", True)
+    assert read["body"] == f'{{"update_id":{number},"mess [hidden] \\xff'
+
+
 @pytest.mark.case("T19")
 async def test_a_nul_in_a_text_is_stored_and_answered(desk: Desk) -> None:
     assert await desk.post(desk.update(141, "a\u0000b in a text")) == 200

@@ -151,6 +151,25 @@ async def test_a_task_shows_what_its_agent_said_over_all_its_turns(line: Line, r
     assert [record["kind"] for record in said["inbox"]] == ["task"]
 
 
+async def test_what_could_not_be_read_is_listed_with_its_error_and_shown_with_its_body(
+    line: Line, records: Records
+) -> None:
+    await line.store.admit(DESK, (message("whole"), Unreadable(("x",), "1", b"{\xff", "torn")))
+    await line.store.admit(DESK, (Unreadable(("y",), "2", b"y" * 70_000, "long"),))
+
+    page = await records.unreadable(limit=1, cursor=None)
+    rest = await records.unreadable(limit=9, cursor=page.next)
+
+    assert [item["error"] for item in (*page.items, *rest.items)] == ["long", "torn"]
+    torn = await records.unreadable_one(rest.items[0]["id"])
+    assert torn is not None
+    assert (torn["body"], torn["is_cut"], torn["account"]) == ("{\\xff", False, DESK.account)
+    long = await records.unreadable_one(page.items[0]["id"])
+    assert long is not None
+    assert (len(long["body"]), long["bytes"], long["is_cut"]) == (65_536, 70_000, True)
+    assert await records.unreadable_one("1") is None
+
+
 async def test_a_task_is_known_by_its_agents_id_too_where_only_one_is_called_so(line: Line, records: Records) -> None:
     turn = await line.begin(await line.say())
     await line.observe(asking(turn, task_id="agents:own/1"))

@@ -37,6 +37,15 @@ FROM envelope e LEFT JOIN thread t ON t.n = e.thread
     LEFT JOIN turn n ON n.thread = e.thread AND e.seq BETWEEN n.n AND n.last_seq AND e.state = 'queued'
 WHERE e.id = :id;
 
+-- name: unreadable
+-- What was authentic and could not be read, newest first.
+SELECT id, source AS account, external_id, received, error, length(raw) AS bytes FROM raw_inbound
+WHERE outcome <> 'admitted' AND outcome = 'unreadable' AND id < :cursor ORDER BY id DESC LIMIT :limit;
+
+-- name: unreadable_one
+SELECT id, source AS account, external_id, received, error, length(raw) AS bytes, substr(raw, 1, :shown) AS raw
+FROM raw_inbound WHERE id = :id AND outcome = 'unreadable';
+
 -- name: tasks
 SELECT k.id, k.agent, k.task_id, k.context_id, k.state, k.disposition, k.heard, k.unconfirmed, k.binding, k.owner, n.id AS turn,
     coalesce(s.id, '') AS served_task
