@@ -32,6 +32,7 @@ from core.plugin import Host
 from gateway import gauges
 from gateway.api import ControlApi
 from gateway.composition import Line
+from gateway.draining import Stop, drain
 from gateway.health import Health, Operator, health_routes
 from gateway.missing import missing, tell
 from gateway.operations import LineOperations
@@ -124,19 +125,6 @@ def _reload(line: Line, supervisor: Supervisor, reread: Callable[[], Settings], 
         changed=[*found.live, *found.agents],
         needs_restart=list(found.restart),
     )
-
-
-class Stop(asyncio.Event):
-    """Set by the first signal; a second one says not to wait for anything."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.at_once = asyncio.Event()
-
-    def again(self) -> None:
-        if self.is_set():
-            self.at_once.set()
-        self.set()
 
 
 class _Stopped(Exception):
@@ -241,36 +229,12 @@ async def _work(
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
     await stop.wait()
-    await _drain(line, health, stop, [*receiving, housekeeping], telemetry)
+    await drain(line, health, stop, [*receiving, housekeeping], telemetry)
 
 
 def _receive(line: Line, supervisor: Supervisor, tasks: asyncio.TaskGroup, name: str) -> asyncio.Task[None]:
     plugin = line.plugins[name]
     return supervisor.start(tasks, name, lambda: plugin.run(line.intake(name)), report=lambda: plugin.health)
-
-
-async def _drain(
-    line: Line, health: Health, stop: Stop, receiving: list[asyncio.Task[None]], telemetry: Telemetry
-) -> None:
-    """Let what is at work finish, within the grace; a second signal ends the waiting."""
-    health.is_draining = True
-    telemetry.event("gateway.draining", turns=line.lanes.running, attempts=line.outbox.at_work)
-    for task in receiving:
-        task.cancel()
-    line.lanes.stop()
-    finished = asyncio.ensure_future(_quiet(line))
-    hurried = asyncio.ensure_future(stop.at_once.wait())
-    grace = line.settings.gateway.shutdown_grace
-    _, left = await asyncio.wait({finished, hurried}, timeout=grace, return_when=asyncio.FIRST_COMPLETED)
-    for waiting in left:
-        waiting.cancel()
-    line.outbox.stop()
-    telemetry.event("gateway.drained", turns=line.lanes.running, attempts=line.outbox.at_work)
-
-
-async def _quiet(line: Line) -> None:
-    await line.lanes.quiet()
-    await line.outbox.quiet()
 
 
 async def _keep_house(line: Line, telemetry: Telemetry) -> None:

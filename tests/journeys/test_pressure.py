@@ -1,6 +1,8 @@
 """Full queues, floods, poisonous messages, and a stop in the middle of work."""
 
 import asyncio
+import os
+import signal
 
 import pytest
 
@@ -174,3 +176,31 @@ async def test_a_stop_cuts_off_what_takes_longer_than_the_grace_and_the_next_sta
     summary = await gateway.at_rest()
     assert [telegram.texts(chat) for chat in range(100, 120)] == [["finished later"]] * 20
     assert (summary["unknown"], max(agent.message_counts.values())) == (0, 1)
+
+
+async def test_a_stop_in_the_middle_of_work_says_for_what_it_waits_and_a_second_one_ends_at_once(
+    telegram: FakeTelegram, agent: ScriptedAgent, gateway: GatewayProcess
+) -> None:
+    go_on = asyncio.Event()
+    agent.behaviour = working_until(go_on)
+    gateway.configure("gateway", shutdown_grace=3600)
+    await gateway.start()
+    telegram.user_says(CHAT, "a long piece of work")
+    await agent.wait_for_calls("SendStreamingMessage")
+    os.kill(gateway.pid, signal.SIGINT)
+    said = await gateway.event("gateway.draining")
+    assert (said["level"], said["turns"]) == ("warning", 1)
+    assert said["waits"] == "up to 3600 s; a second Ctrl-C or SIGTERM ends at once"
+    os.kill(gateway.pid, signal.SIGINT)
+    assert await gateway.ended() == 0
+    await gateway.start()
+    go_on.set()
+    await telegram.wait_for_text(CHAT, "done")
+
+
+async def test_a_stop_with_nothing_at_work_waits_for_nothing(gateway: GatewayProcess) -> None:
+    gateway.configure("gateway", shutdown_grace=3600)
+    await gateway.start()
+    os.kill(gateway.pid, signal.SIGINT)
+    assert await gateway.ended() == 0
+    assert "waits" not in (await gateway.event("gateway.draining"))
