@@ -33,6 +33,7 @@ from gateway import gauges
 from gateway.api import ControlApi
 from gateway.composition import Line
 from gateway.draining import Stop, drain
+from gateway.front_page import front_page
 from gateway.health import Health, Operator, health_routes
 from gateway.missing import missing, tell
 from gateway.operations import LineOperations
@@ -154,7 +155,8 @@ async def _listening(
     app.add_routes(health_routes(ingress, health, telemetry.metrics, operator))
     operations = LineOperations(line, supervisor, Records(line.store))
     app.add_routes(ControlApi(operations, operator, telemetry, version=VERSION).routes(ingress))
-    app.add_routes(distinct_routes({name: plugin.routes(ingress) for name, plugin in line.plugins.items()}))
+    accounts = distinct_routes({name: plugin.routes(ingress) for name, plugin in line.plugins.items()})
+    app.add_routes([*accounts, *front_page(ingress, accounts)])
     app.add_routes(line.push_routes(ingress))
     listening = Listener(app, host=gateway.host, port=gateway.port, limits=limits)
     async with _saying_where(listening, gateway) as listener:
