@@ -14,6 +14,7 @@ const shown = new Map(); // id of an entry -> its node
 const replaced = new Set();
 const previews = new Map(); // turn -> {node, timer}
 let isAtEnd = true;
+let seen = ""; // the size of the room and of the words
 let top = 0; // where the reader was when the page last looked
 
 const clock = new Intl.DateTimeFormat(language, { hour: "2-digit", minute: "2-digit" });
@@ -165,13 +166,25 @@ export function stayAtEnd() {
   top = log.scrollTop;
 }
 
-/* The event of a reader's scrolling comes a frame after it, and words may come in between. */
+/* The event of a reader's scrolling comes a frame after it, and words may come in between. Where the room or the words
+   have another size than was seen last, the browser moved the place, and nobody left the end. */
 function look() {
   if (log.scrollTop === top) return;
   top = log.scrollTop;
+  if (size() !== seen) return;
   isAtEnd = log.scrollHeight - top - log.clientHeight < 60;
   if (isAtEnd) newest.hidden = true;
 }
 
+function size() {
+  return `${log.clientWidth} ${log.clientHeight} ${log.scrollHeight}`;
+}
+
 log.addEventListener("scroll", look);
-new ResizeObserver(() => isAtEnd && stayAtEnd()).observe(log);
+/* A keyboard that opens, a phone that is turned, letters that are made larger: who was at the end is still there. */
+const resized = new ResizeObserver(() => {
+  if (isAtEnd) stayAtEnd();
+  seen = size();
+});
+resized.observe(log);
+resized.observe(entries);

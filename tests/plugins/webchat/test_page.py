@@ -382,6 +382,27 @@ async def test_the_page_fits_a_phone_and_keeps_the_newest_words_in_sight(page: P
         await page.holds(f"{at_end} < 2")
 
 
+async def test_who_reads_the_newest_words_still_does_when_a_keyboard_opens_or_the_phone_is_turned(page: Page) -> None:
+    async def is_at_end(width: int, height: int) -> None:
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": True}
+        await page.cdp("Emulation.setDeviceMetricsOverride", **size)
+        await page.holds(f"return innerHeight === {height}")
+        await page.holds(
+            "const log = document.getElementById('log'), from_end ="
+            " log.scrollHeight - log.scrollTop - log.clientHeight; return log.scrollTop > 0 && from_end < 2"
+        )
+
+    async with site() as here:
+        await opened(page, here)
+        chat = await said(page, here, "hello")
+        await here.answer(chat, "many words " * 600, "turn")
+        await page.holds("return document.querySelectorAll('.theirs').length === 1")
+        for width, height in ((390, 844), (390, 400), (390, 844), (844, 390), (390, 844)):
+            await is_at_end(width, height)
+        await page.js("document.getElementById('entries').style.fontSize = '200%'")
+        await is_at_end(390, 844)
+
+
 async def test_every_control_has_a_name_and_what_is_said_is_announced(page: Page) -> None:
     async with site() as here:
         await opened(page, here)
