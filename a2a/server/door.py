@@ -9,7 +9,6 @@ from typing import Any
 
 from aiohttp import web
 
-from a2a.server import negotiation
 from a2a.server.callers import Callers
 from a2a.server.card_serving import Cards
 from a2a.server.encoding import dumps
@@ -83,8 +82,7 @@ class Door:
     async def _extended_card(self, call: Call, request: web.Request) -> Json:
         """Section 3.1.11; 0.3 has no other error for an agent without one."""
         if not self.account.settings.extended_card:
-            is_old = call.spelling.version != negotiation.SUPPORTED[0]
-            kind = Kind.NO_EXTENDED_CARD if is_old else Kind.UNSUPPORTED
+            kind = Kind.NO_EXTENDED_CARD if call.spelling.is_old else Kind.UNSUPPORTED
             raise Fault(kind, "the agent has no extended card")
         self.account.callers.known(request)
         return await self.account.cards.extended(self.agent, request)

@@ -4,14 +4,13 @@ Parameters come as the caller wrote them and answers go out in the same spelling
 Every refusal is a Fault.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
 
-from a2a import wire_03
-from a2a.server import faults
+from a2a.server import faults, reading_03
 from a2a.server.descriptions import Description
 from a2a.server.faults import Fault, Kind
 from a2a.server.operation import Operation
@@ -108,7 +107,7 @@ class Operations:
         return call.spelling.writer.task(await self._tasks.get(call.caller, task_id), self._capped(view))
 
     async def _list(self, call: Call, params: Json) -> Json:
-        if call.spelling.version == wire_03.PROTOCOL_VERSION:
+        if call.spelling.is_old:
             raise Fault(Kind.UNSUPPORTED, "tasks are listed in version 1.0 of the protocol only")
         if not call.caller.may_list:
             raise Fault(Kind.UNSUPPORTED, "tasks are not listed for callers that are not known")
@@ -125,7 +124,7 @@ class Operations:
         return call.spelling.writer.push(await self._tasks.set_push(call.caller, config))
 
     async def _push(self, call: Call, params: Json) -> Json:
-        task_id, config_id = self._reader.push_id(params)
+        task_id, config_id = await self._meant(call, params, reading_03.read_push)
         return call.spelling.writer.push(await self._tasks.push(call.caller, task_id, config_id))
 
     async def _pushes(self, call: Call, params: Json) -> Any:
@@ -133,11 +132,26 @@ class Operations:
         return call.spelling.writer.pushes(configs)
 
     async def _drop_push(self, call: Call, params: Json) -> None:
-        task_id, config_id = self._reader.push_id(params)
+        task_id, config_id = await self._meant(call, params, reading_03.meant_push)
         await self._tasks.drop_push(call.caller, task_id, config_id)
 
+    async def _meant(
+        self, call: Call, params: Json, means: Callable[[str, str, Sequence[str]], str]
+    ) -> tuple[str, str]:
+        """The task's id and its config's; in 0.3 `means` says which one an id stands for."""
+        task_id, config_id = self._reader.push_id(params)
+        if not call.spelling.is_old:
+            return task_id, config_id
+        known = [config.id for config in await self._tasks.pushes(call.caller, task_id)]
+        return task_id, means(task_id, config_id, known)
+
     async def _request(self, call: Call, params: Json) -> tuple[Send, View]:
-        request, view = self._reader.send(params, extensions=call.extensions, idempotency_key=call.idempotency_key)
+        request, view = self._reader.send(
+            params,
+            patience=self._settings.limits.wait_03 if call.spelling.is_old else None,
+            extensions=call.extensions,
+            idempotency_key=call.idempotency_key,
+        )
         if request.push is not None and not self._settings.push:
             raise Fault(Kind.PUSH_NOT_SUPPORTED, "the agent sends no push notifications")
         if request.push is not None:

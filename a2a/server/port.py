@@ -89,6 +89,7 @@ class Send:
 
     message: Message
     waits: bool = True  # until the task is terminal or interrupted; no effect on streams and bare answers (3.2.2)
+    patience: float | None = None  # seconds of that at most, after which the task is told as it is; None: no end
     push: PushConfig | None = None
     idempotency_key: str = ""
     output_modes: tuple[str, ...] = ()  # () for any

@@ -75,7 +75,7 @@ class Pushes:
 
     async def put(self, config: PushConfig, *, is_over: bool = False) -> PushConfig:
         """Raises PushRefused past the limit, StoreUnavailable."""
-        config = config if config.id else replace(config, id=secrets.token_urlsafe(12))
+        config = config if config.id else replace(config, id=_made_id(config))
         known = self._open.get(config.task_id, {}).values()
         ids = {target.id for target in (await self._records.targets_of(config.task_id) if is_over else known)}
         if config.id not in ids and len(ids) >= self._limit:
@@ -155,6 +155,11 @@ class Pushes:
         except (NotSent, Ambiguous) as error:
             return Rejected(Refusal.UNAVAILABLE, str(error))
         return _outcome(answer.status, answer.headers)
+
+
+def _made_id(config: PushConfig) -> str:
+    """In 0.3 a config without an id is the task's one config, as with a2a-sdk: setting it again replaces it."""
+    return config.task_id if config.protocol.startswith("0.") else secrets.token_urlsafe(12)
 
 
 def _headers(config: PushConfig) -> dict[str, str]:

@@ -52,13 +52,22 @@ class Reader:
     limits: LimitSettings
     allow_push_private: bool = False
 
-    def send(self, params: Json, *, extensions: tuple[str, ...] = (), idempotency_key: str = "") -> tuple[Send, View]:
+    def send(
+        self,
+        params: Json,
+        *,
+        patience: float | None = None,
+        extensions: tuple[str, ...] = (),
+        idempotency_key: str = "",
+    ) -> tuple[Send, View]:
+        """`patience` is that of a caller who does not say whether it waits (seconds; None: 1.0's, without an end)."""
         asked = _parsed(requests.SendMessage, params)
         configuration = asked.configuration or requests.Configuration()
         push = configuration.push
         send = Send(
             message=self._message(asked.message),
             waits=not configuration.return_immediately,
+            patience=patience if configuration.return_immediately is None else None,
             push=None if push is None else self._push(push, "configuration.taskPushNotificationConfig."),
             idempotency_key=idempotency_key,
             output_modes=configuration.accepted_output_modes,

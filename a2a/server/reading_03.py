@@ -5,7 +5,7 @@ the names of the .proto file. Nothing is judged: what is not as expected is left
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from a2a.server.operation import Operation
@@ -14,29 +14,33 @@ from a2a.wire_03 import read_message
 Json = dict[str, Any]
 Upgrade = Callable[[Json], Json]
 
+DEFAULT_PUSH = "default"
 _ROLES = {"user": "ROLE_USER", "agent": "ROLE_AGENT"}
 _UNDERSCORED = re.compile(r"_([a-z])")
 _OPEN = frozenset({"metadata", "data"})  # what is in there is the caller's own
 
 
 def send(params: Json) -> Json:
-    """Of JSON-RPC. `blocking` is the opposite of returnImmediately; who does not say waits, as with a2a-sdk."""
-    return _send(params, waits_unless_told=True)
+    """Of JSON-RPC. `blocking` is the opposite of returnImmediately.
+
+    Without it 0.3 does not say what holds (A2A issue 1453); that stays unsaid here, and `limits.wait_03` decides.
+    """
+    return _send(params)
 
 
 def send_proto(params: Json) -> Json:
     """Of HTTP+JSON; there an absent `blocking` is false, as ProtoJSON leaves out what is false."""
     named = _camel(params)
-    return _send({"message": named.get("request"), **named}, waits_unless_told=False)
+    return _send({"message": named.get("request"), **named}, unsaid=False)
 
 
-def _send(params: Json, *, waits_unless_told: bool) -> Json:
+def _send(params: Json, *, unsaid: bool | None = None) -> Json:
     message, configuration = params.get("message"), params.get("configuration")
     if isinstance(message, dict):
         role = message.get("role")
         message = {**read_message(message), "role": _ROLES.get(role, role) if isinstance(role, str) else role}
     said = dict(configuration) if isinstance(configuration, dict) else {}
-    blocking = said.get("blocking", waits_unless_told)
+    blocking = said.get("blocking", unsaid)
     read = {
         "acceptedOutputModes": said.get("acceptedOutputModes"),
         "historyLength": said.get("historyLength"),
@@ -77,6 +81,21 @@ def set_push_proto(params: Json) -> Json:
 
 def push_id(params: Json) -> Json:
     return {"taskId": params.get("id"), "id": params.get("pushNotificationConfigId") or params.get("id")}
+
+
+def meant_push(task_id: str, id: str, known: Sequence[str]) -> str:
+    """Which of a task's configs is meant; the id itself where none is.
+
+    One that was set without an id has the task's, as with a2a-sdk; others call it `default`, the official kit of 0.3
+    among them.
+    """
+    return task_id if id == DEFAULT_PUSH and id not in known else id
+
+
+def read_push(task_id: str, id: str, known: Sequence[str]) -> str:
+    """The same for reading, where who names none gets one of the task's configs (0.3, section 7.6)."""
+    meant = meant_push(task_id, id, known)
+    return known[0] if meant == task_id and known and meant not in known else meant
 
 
 def pushes(params: Json) -> Json:

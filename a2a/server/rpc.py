@@ -58,11 +58,21 @@ class RpcDoor:
         if operation is None:
             raise Fault(Kind.METHOD_NOT_FOUND, _unknown_method(method, version))
         told["operation"] = operation.value
-        params = said.get("params", {})
+        try:
+            return await self._carried_out(request, spelling, operation, said.get("params", {}), id, told)
+        except Fault as fault:
+            if not (operation.streams and spelling.is_old) or fault.kind in _TOLD_BY_HTTP:
+                raise
+            told["outcome"] = fault.kind.value.reason
+            return _refused_stream(id, fault)
+
+    async def _carried_out(
+        self, request: web.Request, spelling: Spelling, operation: Operation, params: Any, id: Id, told: Json
+    ) -> web.StreamResponse:
         if not isinstance(params, dict):
             raise bad_field("params", "should be an object")
         call = self._door.call(request, spelling, params)
-        headers = echo(call.extensions, version)
+        headers = echo(call.extensions, spelling.version)
         if operation.streams:
             return await self._door.account.streams.serve(
                 request,
@@ -119,6 +129,15 @@ def _error(id: Id, fault: Fault) -> Json:
 def _refused(id: Id, fault: Fault) -> web.Response:
     status = fault.kind.value.status if fault.kind in _TOLD_BY_HTTP else 200
     return response(status, _error(id, fault), JSON, retry_headers(fault))
+
+
+def _refused_stream(id: Id, fault: Fault) -> web.Response:
+    """A call of 0.3 that streams is answered by a stream, also when it is refused: its clients read no other answer.
+
+    0.3, section 3.3: the Content-Type is `text/event-stream`, and each event a whole JSON-RPC response.
+    """
+    headers = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+    return web.Response(body=_frame(_error(id, fault)), content_type="text/event-stream", headers=headers)
 
 
 def _framing(id: Id) -> Framing:

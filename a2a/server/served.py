@@ -69,8 +69,10 @@ class Served:
             if not request.waits:
                 live.is_told = True
                 return live.task
-            while not live.rests:
-                await live.change()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(request.patience):
+                    while not live.rests:
+                        await live.change()
             if is_new and live.bare is not None:
                 return live.bare
             live.is_told = True

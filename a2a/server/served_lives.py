@@ -36,9 +36,9 @@ class Lives:
         live.holders += 1
         try:
             if live.owner == "" and not await self._load(live):
-                raise NoSuchTask("there is no such task")
+                raise NoSuchTask("task not found")
             if (live.owner, live.agent) != (owner, agent):
-                raise NoSuchTask("there is no such task")
+                raise NoSuchTask("task not found")
         except BaseException:
             self.release(live)
             raise

@@ -100,6 +100,7 @@ class LimitSettings(_Settings):
     parts: int = Field(100, ge=1, le=10_000)  # of one message
     depth: int = Field(64, ge=8, le=64)  # of nested JSON
     history: int = Field(100, ge=0, le=10_000)  # messages of a task that are told at most
+    wait_03: float = Field(3.0, ge=0, le=3600)  # seconds that a send of 0.3 waits which does not say `blocking`
     streams: int = Field(1000, ge=1, le=100_000)  # open at once
     streams_per_owner: int = Field(100, ge=1, le=100_000)  # open at once, of one caller's owner
 

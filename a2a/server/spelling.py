@@ -23,6 +23,11 @@ class Spelling:
     ends_stream: Callable[[ServedEvent], bool]  # whether nothing may follow the event
     refusal: Callable[[Fault], Json]  # the body of a refused request of HTTP+JSON
 
+    @property
+    def is_old(self) -> bool:
+        """Whether it is of 0.3."""
+        return self.version == wire_03.PROTOCOL_VERSION
+
     def params(self, operation: Operation, said: Json) -> Json:
         upgrade = self.upgrades.get(operation)
         return said if upgrade is None else upgrade(said)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.a2a.server.site import Site, message, message_03
+from tests.a2a.server.site import Site, message, message_03, serving
 
 HOOK = {"url": "https://example.com/hook", "authentication": {"schemes": ["Bearer"], "credentials": "c"}}
 
@@ -26,9 +26,18 @@ async def test_a_bare_answer_is_a_bare_message(site: Site) -> None:
 
 
 async def test_blocking_is_the_opposite_of_returning_at_once(site: Site) -> None:
-    for configuration, waits in (({}, True), ({"blocking": True}, True), ({"blocking": False}, False)):
-        await site.rpc_03("message/send", {**message_03("echo x"), "configuration": configuration})
-        assert site.tasks.sent[-1][1].waits is waits
+    for blocking in (True, False):
+        await site.rpc_03("message/send", {**message_03("echo x"), "configuration": {"blocking": blocking}})
+        sent = site.tasks.sent[-1][1]
+        assert (sent.waits, sent.patience) == (blocking, None)
+
+
+@pytest.mark.parametrize("configuration", [{}, {"configuration": {}}, {"configuration": {"blocking": None}}])
+async def test_who_does_not_say_blocking_waits_for_a_while_only(configuration: dict[str, Any]) -> None:
+    async with serving(limits={"wait_03": 2.5}) as site:
+        await site.rpc_03("message/send", {**message_03("echo x"), **configuration})
+        await site.rpc("SendMessage", message("echo x"))
+        assert [(sent.waits, sent.patience) for _, sent in site.tasks.sent] == [(True, 2.5), (True, None)]
 
 
 async def test_tasks_are_read_cancelled_and_missed(site: Site) -> None:
@@ -75,6 +84,68 @@ async def test_the_push_config_of_a_task_is_set_read_listed_and_dropped(site: Si
     by_id = {"id": task, "pushNotificationConfigId": task}
     assert (await site.rpc_03("tasks/pushNotificationConfig/delete", by_id)).said["result"] is None
     assert (await site.rpc_03("tasks/pushNotificationConfig/list", {"id": task})).said["result"] == []
+
+
+async def test_a_push_config_without_an_id_is_called_default_too(site: Site) -> None:
+    task = (await site.rpc_03("message/send", message_03("ask"))).said["result"]["id"]
+    set_ = {"taskId": task, "pushNotificationConfig": HOOK}
+    made = (await site.rpc_03("tasks/pushNotificationConfig/set", set_)).said["result"]
+    by_id = {"id": task, "pushNotificationConfigId": "default"}
+    assert (await site.rpc_03("tasks/pushNotificationConfig/get", by_id)).said["result"] == made
+    configs = f"/tasks/{task}/pushNotificationConfigs"
+    read = (await old_rest(site, "GET", f"{configs}/default")).said
+    assert read["pushNotificationConfig"] == made["pushNotificationConfig"]
+    assert (await site.rpc_03("tasks/pushNotificationConfig/delete", by_id)).said["result"] is None
+    assert (await site.rpc_03("tasks/pushNotificationConfig/get", by_id)).code == -32001
+
+
+async def test_a_push_config_that_is_called_default_is_the_one_that_default_means(site: Site) -> None:
+    task = (await site.rpc_03("message/send", message_03("ask"))).said["result"]["id"]
+    for hook in (HOOK, {**HOOK, "id": "default"}):
+        set_ = {"taskId": task, "pushNotificationConfig": hook}
+        await site.rpc_03("tasks/pushNotificationConfig/set", set_)
+    by_id = {"id": task, "pushNotificationConfigId": "default"}
+    found = (await site.rpc_03("tasks/pushNotificationConfig/get", by_id)).said["result"]
+    assert found["pushNotificationConfig"]["id"] == "default"
+    await site.rpc_03("tasks/pushNotificationConfig/delete", by_id)
+    left = (await site.rpc_03("tasks/pushNotificationConfig/list", {"id": task})).said["result"]
+    assert [each["pushNotificationConfig"]["id"] for each in left] == [task]
+
+
+async def test_who_names_no_push_config_gets_one_of_the_task_s_but_drops_none(site: Site) -> None:
+    task = (await site.rpc_03("message/send", message_03("ask"))).said["result"]["id"]
+    set_ = {"taskId": task, "pushNotificationConfig": {**HOOK, "id": "mine"}}
+    made = (await site.rpc_03("tasks/pushNotificationConfig/set", set_)).said["result"]
+    assert (await site.rpc_03("tasks/pushNotificationConfig/get", {"id": task})).said["result"] == made
+    await site.rpc_03("tasks/pushNotificationConfig/delete", {"id": task})
+    assert (await site.rpc_03("tasks/pushNotificationConfig/list", {"id": task})).said["result"] == [made]
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "code"),
+    [
+        ("tasks/resubscribe", {"id": "nobody"}, -32001),
+        ("tasks/resubscribe", {}, -32602),
+        ("tasks/resubscribe", [], -32602),
+        ("message/stream", {}, -32602),
+        ("message/stream", message_03("x", taskId="nobody"), -32001),
+    ],
+)
+async def test_a_refused_stream_is_a_stream_with_the_refusal_in_it(
+    site: Site, method: str, params: Any, code: int
+) -> None:
+    async with site.rpc_stream(method, params, version=None) as stream:
+        (refusal,) = await stream.rest()
+    assert (stream.answer.status, refusal["id"], refusal["error"]["code"]) == (200, 7, code)
+    assert site.told.events[-1][1]["outcome"] in ("TASK_NOT_FOUND", "INVALID_PARAMS")
+
+
+async def test_too_many_streams_are_told_by_http() -> None:
+    hold = message_03("hold")
+    async with serving(limits={"streams": 1}) as site, site.rpc_stream("message/stream", hold, version=None) as stream:
+        await stream.next()
+        crowded = await site.rpc_03("message/stream", hold)
+    assert (crowded.status, "Retry-After" in crowded.headers, crowded.code) == (503, True, -32000)
 
 
 async def test_files_and_data_are_read_and_written(site: Site) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 
@@ -31,6 +32,10 @@ async def works(ask: Ask) -> AsyncIterator[TaskEvent]:
     yield task(ask, TaskState.COMPLETED, "whole", message="done")
 
 
+async def asks(ask: Ask) -> AsyncIterator[TaskEvent]:
+    yield task(ask, TaskState.INPUT_REQUIRED, message="Which day?")
+
+
 EVERYTHING = ["working", "working", "whole", "completed"]
 
 
@@ -46,6 +51,16 @@ async def test_every_change_is_told_in_order(store: Store, receiver: PushReceive
 
         await receiver.changes.until(lambda: receiver.told("/hook") == EVERYTHING)
         assert {one.body["task"] for one in receiver.received} == {done.id}
+
+
+async def test_a_config_of_0_3_without_an_id_is_the_task_s_one_config(store: Store) -> None:
+    old = PushConfig("https://example.com/hook", protocol="0.3")
+    async with desk(store, FakeAgent(asks)) as there:
+        asked = await pushed(there, old)
+        again = await there.tasks.set_push(ANN, replace(old, task_id=asked.id, url="https://example.com/other"))
+
+        assert again.id == asked.id
+        assert await there.tasks.pushes(ANN, asked.id) == [again]
 
 
 async def test_a_notification_shows_who_sends_it(store: Store, receiver: PushReceiver) -> None:

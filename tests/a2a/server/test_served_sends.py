@@ -55,6 +55,31 @@ async def test_a_send_that_does_not_wait_is_answered_with_the_task_as_it_was_acc
         assert shown(done) == ["HELLO"]
 
 
+async def test_a_send_of_some_patience_is_answered_with_the_task_at_work(store: Store) -> None:
+    goes_on = asyncio.Event()
+
+    async def works(ask: Ask) -> AsyncIterator[TaskEvent]:
+        yield task(ask, TaskState.WORKING)
+        await goes_on.wait()
+        yield task(ask, TaskState.COMPLETED, "Done.")
+
+    async with desk(store, FakeAgent(works)) as there:
+        answer = await there.tasks.send(ANN, Send(there.message("hello"), patience=0.01))
+
+        assert isinstance(answer, ServedTask)
+        assert not answer.state.is_terminal
+        goes_on.set()
+        done = await until(lambda: ended(there.tasks.get(ANN, answer.id)))
+        assert shown(done) == ["Done."]
+
+
+async def test_a_send_of_some_patience_gets_what_is_done_at_once(store: Store) -> None:
+    async with desk(store, FakeAgent(replies)) as there:
+        answer = await there.tasks.send(ANN, Send(there.message("hi", context="trip"), patience=3600.0))
+
+        assert answer == Message("said", Role.AGENT, (Text("hello"),), "trip")
+
+
 async def ended(getting: object) -> ServedTask | None:
     found = await getting  # type: ignore[misc]
     return found if found.state.is_terminal else None
