@@ -1,14 +1,14 @@
 """`python -m tests.conformance --port P`: a gateway on loopback that answers over A2A as the official kits expect.
 
 Whoever calls is let in (`anonymous = "shared"`), and push addresses may be on this machine. Behind it is the whole
-line, with a database and the local agent of agent.py. How the kits are run is in docs/a2a-server.md.
+line, with a database and the local agent of agent.py. How the kits are run is in docs/conformance.md.
 """
 
 import argparse
 import asyncio
 import signal
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -35,15 +35,20 @@ SKILL = SkillSettings(
 )
 
 
-def settings(card: str) -> Settings:
+CAPABILITIES = ("streaming", "push", "extended-card")  # that the server can be without
+
+
+def settings(card: str, without: Collection[str] = ()) -> Settings:
     is_hybrid = card == "hybrid"
     served = A2AServerSettings(
         agent=AGENT,
         anonymous="shared",
         allow_push_private=True,
-        extended_card=not is_hybrid,
         hybrid_card=is_hybrid,
         cards={AGENT: CardSettings(name="Frontdesk conformance", version="1.0.0", skills=(SKILL,))},
+        streaming="streaming" not in without,
+        push="push" not in without,
+        extended_card=not is_hybrid and "extended-card" not in without,
     )
     account = AccountSettings(kind="a2a", agent=AGENT)
     plugins = {ACCOUNT: PluginEntry(ACCOUNT, "a2a", account, served)}
@@ -100,14 +105,30 @@ def command_line() -> argparse.ArgumentParser:
         default="1.0",
         help="the kit of 1.0 refuses a card with fields of 0.3, and that of 0.3 one without",
     )
+    parser.add_argument(
+        "--without",
+        type=_capabilities,
+        default=(),
+        metavar="CAPABILITY,...",
+        help=f"switch off, of {', '.join(CAPABILITIES)}: the kit of 1.0 asks what is refused then",
+    )
     return parser
+
+
+def _capabilities(text: str) -> tuple[str, ...]:
+    named = tuple(each.strip() for each in text.split(",") if each.strip())
+    if unknown := set(named) - set(CAPABILITIES):
+        raise argparse.ArgumentTypeError(
+            f"there is no capability {min(unknown)!r}; there are {', '.join(CAPABILITIES)}"
+        )
+    return named
 
 
 def main() -> None:
     given = command_line().parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(given.store.removeprefix("sqlite:///")) if given.store else Path(folder) / "kit.db"
-        asyncio.run(serve(given.port, path, settings(given.card)))
+        asyncio.run(serve(given.port, path, settings(given.card, given.without)))
 
 
 if __name__ == "__main__":

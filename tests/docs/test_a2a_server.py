@@ -55,7 +55,7 @@ def test_what_strangers_may_do_is_explained() -> None:
 
 
 def test_the_commands_of_the_kits_can_be_typed() -> None:
-    (block,) = (it for it in all_blocks("sh") if it.document == "docs/a2a-server.md")
+    (block,) = (it for it in all_blocks("sh") if it.document == "docs/conformance.md")
     for line in block.text.splitlines():
         assert line.startswith("python -m tests.conformance ")
         assert command_line().parse_args(line.split()[3:]).port == 9999
