@@ -6,7 +6,7 @@ commit with the messages they count, and what else it must remember goes through
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from core.clock import Clock, Instant
 from core.delivery import Delivery, Outcome, Payload, Piece
@@ -84,6 +84,7 @@ class Capabilities:
     preview_interval: float = 1.0  # seconds between two previews of one chat
     activity_interval: float | None = None  # seconds after which a "typing" sign fades; None: the channel has none
     follows: bool = False  # is told of the work itself, as a core.followed.Follower; no answer is rendered for it
+    live: frozenset[str] = frozenset()  # its own settings that may change while it runs, as a ChangingPlugin
     repeats_unknown: bool = False  # whoever gets its deliveries knows a repeat for one: what may be lost is sent again
 
 
@@ -135,6 +136,14 @@ class AgentPlugin(Protocol):
 
         Best effort: what it raises is dropped. Called only when the capabilities say so.
         """
+        ...
+
+
+class ChangingPlugin(Protocol):
+    """What a plugin is besides, whose capabilities name settings that may change while it runs."""
+
+    def change(self, settings: Any) -> None:
+        """Use the live ones of these settings of its own kind from now on; may not fail."""
         ...
 
 

@@ -113,7 +113,7 @@ async def _serve(settings: Settings, reread: Callable[[], Settings], telemetry: 
 def _reload(line: Line, supervisor: Supervisor, reread: Callable[[], Settings], telemetry: Telemetry) -> None:
     try:
         new = reread()
-        found = changes(line.settings, new)
+        found = changes(line.settings, new, line.live)
         line.change(applied(line.settings, new), found.agents)
     except ConfigurationError as error:
         telemetry.event("configuration.refused", level="warning", error=str(error))

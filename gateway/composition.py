@@ -20,7 +20,7 @@ from core.outbox import Channel, Outbox
 from core.pacing import Limits
 from core.patience import Patience
 from core.persistence import patiently
-from core.plugin import AgentPlugin, Host
+from core.plugin import AgentPlugin, ChangingPlugin, Host
 from core.preview import Previews
 from core.push import PushBook
 from core.routes import Route, Routes
@@ -125,7 +125,15 @@ class Line:
             self.delegates.pop(name, None)
         self.delegates.update(made)
         self._use(settings)
+        for name, plugin in self.plugins.items():
+            if plugin.capabilities.live:
+                cast(ChangingPlugin, plugin).change(settings.plugins[name].settings)
         self.lanes.refill()
+
+    @property
+    def live(self) -> dict[str, frozenset[str]]:
+        """By account, its own settings that may change while it runs."""
+        return {name: plugin.capabilities.live for name, plugin in self.plugins.items()}
 
     def _use(self, settings: Settings) -> None:
         """What every message asks of the settings is made once."""
@@ -270,8 +278,13 @@ def routes_of(account: AccountSettings) -> Routes:
 
 
 def limits_of(settings: object) -> Limits:
-    """The channel's own limits, where its settings have such; a plugin may call bounds of another kind so too."""
-    limits: Any = getattr(settings, "limits", None)
-    if not hasattr(limits, "per_second"):
+    """The channel's own limits, where its settings have such."""
+    if not has_pace(settings):
         return Limits()
+    limits: Any = getattr(settings, "limits", None)
     return Limits(limits.per_second, limits.per_chat_second, limits.per_group_minute)
+
+
+def has_pace(settings: object) -> bool:
+    """Whether `limits` are the pace that the host keeps; a plugin may call bounds of another kind so too."""
+    return hasattr(getattr(settings, "limits", None), "per_second")

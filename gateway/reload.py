@@ -1,18 +1,21 @@
 """What a reread configuration changes at once, and what only a restart can change: pure.
 
-SIGHUP rereads the file. Access, bounds, limits, routes, policies and agents change live, without losing a message; an
-address to listen on, the store, and an account's own connection (its token, its mode, its webhook's secret) do not, and
-are named, so that nobody believes in a change that did not happen.
+SIGHUP rereads the file. Access, bounds, paces, routes, policies and agents change live, without losing a message, and
+so does what a plugin names as live (the callers of an A2A account); an address to listen on, the store, and an
+account's own connection (its token, its mode, its webhook's secret) do not, and are named, so that nobody believes in a
+change that did not happen.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pydantic import BaseModel
 
 from config.settings import GatewaySettings, PluginEntry, Settings
+from gateway.composition import has_pace
 
 LIVE_GATEWAY = frozenset({"max_turns", "max_turns_per_owner", "max_queued", "max_queued_per_owner", "shutdown_grace"})
-LIVE_ACCOUNT = frozenset({"access", "limits"})
+Live = Mapping[str, frozenset[str]]  # by account: the settings that its plugin can change while it runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +25,7 @@ class Changes:
     restart: tuple[str, ...]
 
 
-def changes(old: Settings, new: Settings) -> Changes:
+def changes(old: Settings, new: Settings, named: Live) -> Changes:
     live: list[str] = []
     restart: list[str] = []
     for name in _different(old.gateway, new.gateway):
@@ -31,7 +34,7 @@ def changes(old: Settings, new: Settings) -> Changes:
         if name not in old.plugins or name not in new.plugins:
             restart.append(f"plugins.{name}")
         else:
-            _compare(name, old.plugins[name], new.plugins[name], live, restart)
+            _compare(old.plugins[name], new.plugins[name], named.get(name, frozenset()), live, restart)
     agents = tuple(
         name for name in sorted(old.agents.keys() | new.agents.keys()) if old.agents.get(name) != new.agents.get(name)
     )
@@ -52,15 +55,17 @@ def _as_far_as_live(old: PluginEntry, new: PluginEntry | None) -> PluginEntry:
     return new if new is not None and new.kind == old.kind else old
 
 
-def _compare(name: str, old: PluginEntry, new: PluginEntry, live: list[str], restart: list[str]) -> None:
+def _compare(old: PluginEntry, new: PluginEntry, named: frozenset[str], live: list[str], restart: list[str]) -> None:
+    path = f"plugins.{old.name}"
     if old.kind != new.kind:
-        restart.append(f"plugins.{name}.kind")
+        restart.append(f"{path}.kind")
         return
     of_host = set(type(new.account).model_fields)
-    live += [f"plugins.{name}.{key}" for key in _different(old.account, new.account)]
+    live += [f"{path}.{key}" for key in _different(old.account, new.account)]
     for key in _different(old.settings, new.settings):
         if key not in of_host:
-            (live if key in LIVE_ACCOUNT else restart).append(f"plugins.{name}.{key}")
+            is_live = key == "access" or key in named or (key == "limits" and has_pace(new.settings))
+            (live if is_live else restart).append(f"{path}.{key}")
 
 
 def _different(old: BaseModel, new: BaseModel) -> list[str]:

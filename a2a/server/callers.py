@@ -24,16 +24,21 @@ class Callers:
     """The callers of one account, and what strangers may do."""
 
     def __init__(self, account: str, settings: A2AServerSettings) -> None:
-        self._key_header = settings.key_header
-        self._salt = secrets.token_bytes(32)
+        self._account, self._salt = account, secrets.token_bytes(32)
         self._known: dict[bytes, tuple[bytes, Caller]] = {}
+        self.use(settings)
+
+    def use(self, settings: A2AServerSettings) -> None:
+        """Who is let in from now on."""
+        known: dict[bytes, tuple[bytes, Caller]] = {}
         for each in settings.callers:
-            caller = _caller(account, each)
+            caller = _caller(self._account, each)
             for kind, secret in (("key", each.key), ("bearer", each.bearer)):
                 if secret is not None:
                     shown = f"{kind} {secret.get_secret_value()}".encode()
-                    self._known[self._digest(shown)] = (shown, caller)
-        self._stranger = _stranger(account, settings)
+                    known[self._digest(shown)] = (shown, caller)
+        self._known, self._key_header = known, settings.key_header
+        self._stranger = _stranger(self._account, settings)
         self._challenges = _challenges(settings)
 
     def identify(self, request: web.Request) -> Caller:

@@ -13,6 +13,7 @@ from a2a.server.cards import card, path_of
 from a2a.server.descriptions import Describe, Description, with_settings
 from a2a.server.encoding import dumps
 from a2a.server.settings import A2AServerSettings, CardSettings
+from core.clock import Instant
 from core.doors.ingress import Refusal
 
 MAX_AGE = 300  # seconds; how long a changed card may go unnoticed by those who keep it
@@ -31,10 +32,16 @@ class Cards:
     """The cards of one account's agents. Without `public_url`, an agent is where it was asked for."""
 
     def __init__(self, settings: A2AServerSettings, describe: Describe, *, public_url: str) -> None:
-        self._settings = settings
+        self._settings, self._changed = settings, 0.0
         self._describe = describe
         self._public_url = public_url.rstrip("/")
         self._made: dict[tuple[str, str], tuple[Description, _Made]] = {}
+
+    def use(self, settings: A2AServerSettings, now: Instant) -> None:
+        """What cards say from now on of what callers need."""
+        if settings != self._settings:
+            self._settings, self._changed = settings, now
+            self._made.clear()
 
     async def description(self, agent: str) -> Description:
         """What is known of the agent, with what the operator wrote in its place."""
@@ -64,7 +71,7 @@ class Cards:
             return known[1]
         body = dumps(card(description, base + path_of(agent), self._settings))
         etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
-        made = _Made(body, etag, datetime.fromtimestamp(int(description.changed), UTC))
+        made = _Made(body, etag, datetime.fromtimestamp(int(max(description.changed, self._changed)), UTC))
         if len(self._made) >= KEPT:
             self._made.pop(next(iter(self._made)))
         self._made[agent, base] = (description, made)

@@ -47,6 +47,18 @@ class Account:
     clock: Clock
     telemetry: Telemetry
 
+    def change(self, settings: A2AServerSettings) -> None:
+        """Other callers are let in from now on; a stream that is open ends when it would not be opened again."""
+        self.callers.use(settings)
+        self.cards.use(settings, self.clock.now())
+        self.streams.end(self._refuses)
+
+    def _refuses(self, request: web.Request) -> bool:
+        try:
+            return self.callers.identify(request).owner != request[_CALLER].owner
+        except Refusal:
+            return True
+
 
 class Door:
     """The way in to one agent."""

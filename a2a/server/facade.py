@@ -32,6 +32,8 @@ from core.telemetry import Telemetry
 
 WELL_KNOWN = ("/.well-known/agent-card.json", "/.well-known/agent.json")  # the second until 0.2
 
+LIVE = frozenset({"callers", "anonymous", "key_header"})  # settings that may change while calls come in
+
 
 class Facade:
     """`tasks` has every agent of `settings.exposed`. Construction does no I/O."""
@@ -51,6 +53,7 @@ class Facade:
         write_limit: float = WRITE_LIMIT,
     ) -> None:
         self._settings, self._tasks, self._is_default = settings, tasks, is_default
+        self._live = settings
         self._account = Account(
             name=account,
             settings=settings,
@@ -72,6 +75,11 @@ class Facade:
             yield from self._agent_routes(ingress, agent)
         if self._is_default:
             yield from self._card_routes(ingress, self._settings.exposed[0], "")
+
+    def change(self, settings: A2AServerSettings) -> None:
+        """What of `settings` is LIVE holds from now on."""
+        self._live = self._live.model_copy(update={name: getattr(settings, name) for name in LIVE})
+        self._account.change(self._live)
 
     def close(self) -> None:
         """End the open streams; calls that wait for an answer get theirs."""

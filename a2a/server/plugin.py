@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from a2a.server.descriptions import Description, plain
 from a2a.server.encoding import dumps
-from a2a.server.facade import Facade
+from a2a.server.facade import LIVE, Facade
 from a2a.server.port import ServedEvent, ServedTask, ServedTasks
 from a2a.server.pushing import Body, Pushes
 from a2a.server.reading import View
@@ -83,7 +83,7 @@ class A2APlugin:
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities(follows=True, repeats_unknown=True)
+        return Capabilities(follows=True, live=LIVE, repeats_unknown=True)
 
     @property
     def follower(self) -> Follower:
@@ -101,6 +101,10 @@ class A2APlugin:
         finally:
             self._intake = None
             self._facade.close()
+
+    def change(self, settings: A2AServerSettings) -> None:
+        """As a core.plugin.ChangingPlugin: who may call."""
+        self._facade.change(settings)
 
     def routes(self, ingress: "Ingress") -> Iterable["Route"]:
         return self._facade.routes(ingress)

@@ -80,6 +80,12 @@ class Streams:
         finally:
             self._leave_place(owner)
 
+    def end(self, refuses: Callable[[web.Request], bool]) -> None:
+        """End the open streams of calls that would be refused now."""
+        for stream in tuple(self._open):
+            if refuses(stream.request):
+                stream.end()
+
     def close(self) -> None:
         """End every open stream; its reader may subscribe again elsewhere."""
         for stream in tuple(self._open):
@@ -107,7 +113,7 @@ class _Stream:
         heartbeat: float,
         write_limit: float,
     ) -> None:
-        self._request, self._response, self._framing = request, response, framing
+        self.request, self._response, self._framing = request, response, framing
         self._heartbeat, self._write_limit = heartbeat, write_limit
         self._telling: asyncio.Task[None] | None = None
         self.outcome = "ok"
@@ -147,12 +153,12 @@ class _Stream:
                 await self._response.write(data)
         except (TimeoutError, ConnectionError):
             self.outcome = "reader_lost"
-            if self._request.transport is not None:
-                self._request.transport.abort()
+            if self.request.transport is not None:
+                self.request.transport.abort()
             return False
         return True
 
     def _may_wait(self, data: bytes) -> bool:
         """A small write into an empty buffer never waits, and a timer for each event is dear."""
-        transport = self._request.transport
+        transport = self.request.transport
         return len(data) > SMALL or transport is None or transport.get_write_buffer_size() > 0

@@ -106,6 +106,6 @@ def test_the_accounts_own_fallback_must_be_another_agent(refused: Refusal) -> No
 
 def test_other_routes_hold_without_a_restart(loaded: Load) -> None:
     old, new = loaded(desk()), loaded(desk('chat = 5\nagent = "second"', account="choose = true"))
-    found = changes(old, new)
+    found = changes(old, new, {})
     assert (found.live, found.restart) == (("plugins.nest.routes", "plugins.nest.choose"), ())
     assert applied(old, new).plugins["nest"].account.routes == (RouteSettings(chat="5", agent="second"),)
