@@ -6,6 +6,7 @@ here depends on the connection by which it was asked. Section numbers are those 
 """
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
@@ -33,13 +34,14 @@ from a2a.server.served_lives import Lives
 from a2a.server.served_words import inbound_of, task_of, token_of, wanted_of
 from core.agent import TaskState
 from core.errors import Busy, StoreUnavailable
-from core.followed import FollowedWork
-from core.ids import new_id
+from core.followed import FollowedWork, Wanted
+from core.ids import new_id, secret_id
 from core.plugin import Accepted, Duplicate, Intake
 
 FIRST_WORD = 1.0  # seconds for which a stream's first event waits for the agent's first word: it may be a bare message
 CANCEL_WAIT = 10.0  # seconds for which a cancel waits for what the agent says to it
 STARTING_RETRY = 2.0  # seconds
+_MADE_HERE = re.compile(r"[0-9a-f]{32}(?:[0-9a-f]{16})?")  # as core.ids makes them
 
 T = TypeVar("T")
 
@@ -114,8 +116,25 @@ class Served:
                 async with self._admitted(caller, request, live.context_id, live) as admitted:
                     yield admitted
         else:
-            async with self._admitted(caller, request, request.message.context_id or new_id(), None) as admitted:
+            context = await self._context(caller, request.message.context_id)
+            async with self._admitted(caller, request, context, None) as admitted:
                 yield admitted
+
+    async def _context(self, caller: Caller, named: str) -> str:
+        """The context of a message that names no task.
+
+        Strangers are one owner to the gateway and nothing to each other: whoever knows a context's id is in it. So they
+        go on in contexts that were made here only, whose ids nobody guesses; a context cannot be refused and another
+        one made in its place (3.4.1).
+        """
+        if caller.may_list:
+            return named or new_id()
+        if not named:
+            return secret_id()
+        wanted = Wanted(self._owner(caller), self._agent, 1, topic=named)
+        if not _MADE_HERE.fullmatch(named) or not (await self._stored(self._work.records.followed_page(wanted))).total:
+            raise BadRequest("message.contextId", "is not known here; leave it out, and the answer names a new one")
+        return named
 
     @asynccontextmanager
     async def _admitted(

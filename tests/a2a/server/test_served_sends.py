@@ -381,3 +381,41 @@ async def test_numbers_of_any_length_come_back_as_they_were(store: Store) -> Non
         assert kept == answer
         assert kept.artifacts[0].parts == kept.history[0].parts == (Data(value),)
         assert kept.history[0].metadata == value
+
+
+STRANGER = Caller("anyone", may_list=False)
+
+
+@pytest.mark.parametrize("context", ["trip", "0" * 32, "0198c2a4b5d67e8f9aabbccddeeff001"])
+async def test_a_stranger_cannot_name_a_context_that_others_may_guess(store: Store, context: str) -> None:
+    async with desk(store, agent := FakeAgent()) as there:
+        for _ in range(2):
+            with pytest.raises(BadRequest) as refused:
+                await there.send("hello", STRANGER, context=context)
+            assert refused.value.field == "message.contextId"
+
+        assert agent.asks == []
+
+
+async def test_a_stranger_goes_on_in_the_context_that_the_gateway_made(store: Store) -> None:
+    async with desk(store, agent := FakeAgent()) as there:
+        first = await there.send("hello", STRANGER)
+        second = await there.send("again", STRANGER, context=first.context_id)
+        other = await there.send("hello", STRANGER)
+
+        assert second.context_id == first.context_id != other.context_id
+        assert [ask.context_id is None for ask in agent.asks] == [True, False, True]
+
+
+async def test_a_stranger_s_context_is_nobody_else_s(store: Store) -> None:
+    async with desk(store, FakeAgent()) as there:
+        known = await there.send("hello", ANN)
+        for elsewhere in (STRANGER, BOB):
+            assert (await there.tasks.list(elsewhere, Filter(context_id=known.context_id))).total == 0
+        with pytest.raises(BadRequest):
+            await there.send("hello", STRANGER, context=known.context_id)
+
+
+async def test_a_caller_that_is_known_names_its_contexts_itself(store: Store) -> None:
+    async with desk(store, FakeAgent()) as there:
+        assert (await there.send("hello", ANN, context="trip")).context_id == "trip"
