@@ -155,6 +155,10 @@ class Follower(Protocol):
         """The agent was told to stop, and the work goes on: it will not, or it has not said."""
         ...
 
+    def cancelled(self, thread: str, at: Instant) -> None:
+        """It was canceled, durably, while no turn was at work that would say so: an operator closed its question."""
+        ...
+
 
 class FollowingPlugin(Protocol):
     """What a plugin is besides, whose capabilities say that it follows."""

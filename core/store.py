@@ -222,6 +222,8 @@ class OpenTask:
     task_id: str
     context_id: str
     binding: str = ""
+    account: str = ""  # and
+    thread: str = ""  # of followed work that is canceled by this, where its follower has to be told; "" elsewhere
 
 
 @value(frozen=True, slots=True)

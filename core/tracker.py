@@ -120,6 +120,8 @@ class TaskTracker:
         """Tell agents that nobody will answer their questions; best effort, since nothing waits for it."""
         for task in tasks:
             delegate = self._delegates.get(task.agent)
+            if task.thread and (follower := self._followers.get(task.account)) is not None:
+                follower.cancelled(task.thread, self.clock.now())
             self._vigils.end_of_task(task.agent, task.task_id)
             if delegate is not None and task.task_id:
                 self.spawn(partial(_cancel, delegate.agent, task), f"let go {task.task_id}")

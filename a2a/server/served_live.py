@@ -20,6 +20,7 @@ from core.followed import Followed, Step, is_same, state_now
 
 READER_BOUND = 1000  # events that a reader may be behind: seconds of a fast stream
 Position = tuple[int, int]
+OVER: Position = (1 << 62, 0)  # behind every turn
 
 
 class Reader:
@@ -145,13 +146,16 @@ class Live:
 
     def end(self, state: TaskState, at: Instant) -> None:
         """It is over without a turn that would say so."""
-        if not self.state.is_terminal:
-            self._become(state, None, at)
+        self._take(OVER, lambda: self._end(state, at))
 
     def not_cancelled(self, *, is_refused: bool) -> None:
         self.asked += 1
         self.refusals += is_refused
         self._wake()
+
+    def _end(self, state: TaskState, at: Instant) -> None:
+        if not self.state.is_terminal:
+            self._become(state, None, at)
 
     def _began(self, position: Position, messages: int, at: Instant) -> None:
         self.position, self.is_answered, self.is_at_work = position, False, True

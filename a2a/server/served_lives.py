@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from a2a.server.port import NoSuchTask
 from a2a.server.pushing import Pushes
 from a2a.server.served_live import Live, Position
-from core.agent import Artifact, ArtifactUpdate
+from core.agent import Artifact, ArtifactUpdate, TaskState
 from core.clock import Instant
 from core.followed import FollowedRecords, Report, Step
 from core.store import Turn
@@ -97,6 +97,13 @@ class Lives:
         live = self._lives.get(turn.thread)
         if live is not None:
             live.not_cancelled(is_refused=is_refused)
+
+    def cancelled(self, thread: str, at: Instant) -> None:
+        self._pushes.ended(thread)
+        live = self._lives.get(thread)
+        if live is not None:
+            live.end(TaskState.CANCELED, at)
+            self._drop_idle(live)
 
 
 def position_of(turn: Turn) -> Position:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.fakes.agent import ScriptedAgent
-from tests.fakes.agent_scripts import echo
+from tests.fakes.agent_scripts import ask_then_answer, echo
 from tests.fakes.push_receiver import PushReceiver
 from tests.journeys.process import OPERATOR, REFUSED, GatewayProcess, Tables, look
 from tests.peers.processes import free_port
@@ -171,3 +171,22 @@ async def test_secrets_of_push_configs_stand_in_no_log(agent: ScriptedAgent, gat
 
         assert first.headers["Authorization"] == "Bearer push-credentials-0123456789"
         assert not [word for word in gateway.private if word in listed]
+
+
+async def test_an_operator_s_cancel_of_a_task_that_asks_reaches_its_open_streams(
+    agent: ScriptedAgent, gateway: GatewayProcess
+) -> None:
+    agent.behaviour = ask_then_answer()
+    await gateway.start()
+    body = {"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "book a table"}]}}
+    asked = (await call(gateway, "POST", "/message:send", body))["task"]
+    url, headers = f"{gateway.base}/a2a/remote/tasks/{asked['id']}:subscribe", {"X-API-Key": KEY, "A2A-Version": "1.0"}
+    async with gateway.http.get(url, headers=headers) as stream:
+        first = await stream.content.readline()
+        assert b"TASK_STATE_INPUT_REQUIRED" in first
+        [task] = await gateway.items("tasks")
+        assert await gateway.say(f"tasks/{task['id']}:cancel", {}) == 200
+
+        assert b"TASK_STATE_CANCELED" in await stream.content.read()  # to its end
+    await agent.wait_for_calls("CancelTask")
+    assert (await call(gateway, "GET", f"/tasks/{asked['id']}"))["status"]["state"] == "TASK_STATE_CANCELED"

@@ -1,5 +1,7 @@
 """Interrupted tasks: answered by an operator in the person's place, or at work again by themselves."""
 
+from dataclasses import replace
+
 from core.clock import Instant
 from core.envelope import ContextScope
 from core.identity import Source
@@ -55,6 +57,7 @@ def close(tx: Tx, task: str, now: Instant) -> OpenTask | None:
         where.active = None
         if where.is_followed:
             followed.cancelled(tx, name, now)
+            return replace(OpenTask(*open_task), account=where.source.account, thread=name)
     return OpenTask(*open_task)
 
 
