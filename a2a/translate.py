@@ -21,6 +21,7 @@ from core.push import Push
 
 OUTPUT_MODES = ("text/plain", "text/markdown", "application/json")  # what a chat can show; a wish, not a filter
 OCTETS = "application/octet-stream"
+HOPS = "frontdesk/hops"  # in a message's metadata: how many gateways it has passed through
 BYTES_MOST = 1 << 20  # bytes of files inside one message or artifact, all together: what is kept in a database's rows
 
 STATES = {
@@ -42,8 +43,8 @@ def send_params(ask: Ask, *, streaming: bool) -> dict[str, Any]:
         message["contextId"] = ask.context_id
     if ask.task_id is not None:
         message["taskId"] = ask.task_id
-    if ask.metadata:
-        message["metadata"] = ask.metadata
+    if ask.metadata or ask.hops:
+        message["metadata"] = {**ask.metadata, **({HOPS: ask.hops} if ask.hops else {})}
     if ask.extensions:
         message["extensions"] = list(ask.extensions)
     configuration: dict[str, Any] = {"acceptedOutputModes": OUTPUT_MODES}

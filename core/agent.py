@@ -122,6 +122,7 @@ class Ask:
     extensions: tuple[str, ...] = ()  # URIs of the ones the message uses
     origin: str = ""  # what its channel calls the (last) message it hands on; never an id of ours
     binding: str = ""  # the interface that created that task
+    hops: int = 0  # gateways a program's message has passed through, this one included; 0: it is not a program's
     push: "Push | None" = None  # where the agent may push what it says, where it is told that with the send
 
 

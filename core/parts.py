@@ -40,6 +40,7 @@ class Attached:
     extensions: tuple[str, ...] = ()  # URIs
     references: tuple[str, ...] = ()  # ids of other work, as the channel names it
     passes: tuple[str, ...] = ()  # keys of the metadata, and extensions, that the agent gets too
+    hops: int = 0  # gateways it passed through before this one, as far as they say so
 
     @property
     def passed_metadata(self) -> dict[str, Any]:
@@ -50,13 +51,13 @@ class Attached:
         return tuple(uri for uri in self.extensions if uri in self.passes)
 
     def to_json(self) -> dict[str, Any]:
-        names = ("metadata", "extensions", "references", "passes")
+        names = ("metadata", "extensions", "references", "passes", "hops")
         return {name: value for name in names if (value := getattr(self, name))}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> "Attached":
         lists = {name: tuple(value.get(name, ())) for name in ("extensions", "references", "passes")}
-        return cls(value.get("metadata", {}), **lists)
+        return cls(value.get("metadata", {}), **lists, hops=value.get("hops", 0))
 
 
 def text_of(parts: Iterable[Part]) -> str:

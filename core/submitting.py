@@ -24,6 +24,7 @@ from core.errors import (
 )
 from core.following import Following
 from core.notices import notice
+from core.parts import Attached
 from core.progress import Progress
 from core.pushing import Pushing
 from core.record import record_of_error
@@ -98,11 +99,18 @@ class Submitting:
         binding = turn.task.binding if turn.task_id and turn.task else ""
         last = turn.envelopes[-1] if turn.envelopes else None
         origin = last.message_id if last else ""
-        ask = Ask(turn.message_id, parts, turn.context_id, turn.task_id, origin=origin, binding=binding)
-        if last is None or last.attached is None:
-            return ask
-        beside = last.attached
-        return replace(ask, metadata=beside.passed_metadata, extensions=beside.passed_extensions)
+        beside = (last.attached if last else None) or Attached()
+        return Ask(
+            turn.message_id,
+            parts,
+            turn.context_id,
+            turn.task_id,
+            metadata=beside.passed_metadata,
+            extensions=beside.passed_extensions,
+            origin=origin,
+            binding=binding,
+            hops=beside.hops + 1 if self._progress.follower is not None else 0,
+        )
 
     async def _bear(self, error: NotAccepted, tries: _Tries) -> _Tries:
         """After a try of which nothing was taken: give up, ask another agent, or pause; what the next one counts on."""

@@ -76,12 +76,15 @@ class Fault(Exception):
         violations: Sequence[Violation] = (),
         metadata: Mapping[str, str] = NO_METADATA,
         retry_after: float | None = None,
+        outcome: str = "",
     ) -> None:
+        """`outcome` is what the operator's event says of it, where that is more than the kind's reason."""
         super().__init__(message)
         self.kind = kind
         self.message = message
         self.violations = tuple(violations)
         self.metadata = metadata
+        self.outcome = outcome or kind.value.reason
         self.retry_after = retry_after  # seconds; with BUSY only
 
     @property
@@ -110,15 +113,15 @@ class Fault(Exception):
         return {**self.http(), "type": self.kind.value.type, "message": self.message}
 
 
-def bad_field(field: str, why: str) -> Fault:
-    return bad_fields([Violation(field, why)])
+def bad_field(field: str, why: str, *, outcome: str = "") -> Fault:
+    return bad_fields([Violation(field, why)], outcome=outcome)
 
 
-def bad_fields(violations: Sequence[Violation]) -> Fault:
+def bad_fields(violations: Sequence[Violation], *, outcome: str = "") -> Fault:
     first = violations[0]
     more = f" (and {len(violations) - 1} more)" if len(violations) > 1 else ""
     said = f"{first.field}: {first.why}" if first.field else first.why
-    return Fault(Kind.INVALID_PARAMS, f"invalid parameters: {said}{more}", violations=violations)
+    return Fault(Kind.INVALID_PARAMS, f"invalid parameters: {said}{more}", violations=violations, outcome=outcome)
 
 
 def of(error: port.ServeError) -> Fault:

@@ -107,6 +107,12 @@ class Reader:
             raise bad_field("message.role", "should be ROLE_USER: a message to an agent is its user's")
         if not 0 < len(said.parts) <= self.limits.parts:
             raise bad_field("message.parts", f"has {len(said.parts)} parts; from 1 to {self.limits.parts} are taken")
+        if (hops := hops_of(said.metadata or {})) >= self.limits.hops:
+            raise bad_field(
+                "message.metadata",
+                f"says {translate.HOPS} = {hops}: the message went through {hops} gateways; they may be in a loop",
+                outcome="LOOP",
+            )
         return Message(
             id=said.message_id,
             role=Role.USER,
@@ -138,6 +144,14 @@ class Reader:
             if not (value.isascii() and (value.isprintable() or not value)):
                 raise bad_field(f"{path}{name}", "should be printable ASCII on one line: it goes into a header")
         return config
+
+
+def hops_of(metadata: Mapping[str, Any]) -> int:
+    """How many gateways a message says to have passed through; what is no number says nothing."""
+    said = metadata.get(translate.HOPS)
+    if isinstance(said, bool) or not isinstance(said, int | float):  # ProtoJSON has no integers: 3 may come as 3.0
+        return 0
+    return int(said) if 0 < said < 1 << 31 else 0
 
 
 def _parsed(model: type[R], params: Json) -> R:

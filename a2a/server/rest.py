@@ -75,7 +75,7 @@ class RestDoor:
                         media_type = check_type(request, (JSON, A2A_JSON))
                     return await self._answer(request, body, spelling, operation, media_type, told)
                 except Fault as fault:
-                    told["outcome"] = fault.kind.value.reason
+                    told["outcome"] = fault.outcome
                     status = fault.kind.value.status
                     return response(status, spelling.refusal(fault), media_type, retry_headers(fault))
 

@@ -47,7 +47,7 @@ class RpcDoor:
                 id = _id_of(said)
                 return await self._answer(request, said, id, told)
             except Fault as fault:
-                told["outcome"] = fault.kind.value.reason
+                told["outcome"] = fault.outcome
                 return _refused(id, fault)
 
     async def _answer(self, request: web.Request, said: Any, id: Id, told: Json) -> web.StreamResponse:
@@ -63,7 +63,7 @@ class RpcDoor:
         except Fault as fault:
             if not (operation.streams and spelling.is_old) or fault.kind in _TOLD_BY_HTTP:
                 raise
-            told["outcome"] = fault.kind.value.reason
+            told["outcome"] = fault.outcome
             return _refused_stream(id, fault)
 
     async def _carried_out(

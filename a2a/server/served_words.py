@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable
 
 from a2a.server.port import BadRequest, Caller, Filter, Message, Role, Send, ServedTask
+from a2a.server.reading import hops_of
 from core.clock import Instant
 from core.envelope import Inbound
 from core.followed import Followed, Heard, Said, Wanted
@@ -55,6 +56,7 @@ def inbound_of(caller: Caller, agent: str, request: Send, context: str, passes: 
         message.extensions,
         message.references,
         tuple(name for name in passes if name in message.metadata or name in message.extensions),
+        hops_of(message.metadata),
     )
     return Inbound(
         keys=(_key(caller, agent, request),) if caller.is_idempotent else (),

@@ -136,7 +136,7 @@ class _Stream:
             while is_read and (event := await anext(events, None)) is not None:
                 is_read = await self._write(self._framing.event(event))
         except Fault as fault:
-            self.outcome = fault.kind.value.reason
+            self.outcome = fault.outcome
             await self._write(self._framing.fault(fault))
 
     async def _beat(self) -> None:

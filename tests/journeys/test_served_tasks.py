@@ -190,3 +190,18 @@ async def test_an_operator_s_cancel_of_a_task_that_asks_reaches_its_open_streams
         assert b"TASK_STATE_CANCELED" in await stream.content.read()  # to its end
     await agent.wait_for_calls("CancelTask")
     assert (await call(gateway, "GET", f"/tasks/{asked['id']}"))["status"]["state"] == "TASK_STATE_CANCELED"
+
+
+@pytest.mark.case("T74")
+async def test_a_gateway_that_asks_itself_stops_with_a_clear_word(gateway: GatewayProcess) -> None:
+    card = f"{gateway.base}/a2a/remote/.well-known/agent-card.json"
+    auth = {"kind": "api_key", "name": "X-API-Key", "value": KEY}
+    gateway.configure("agents.remote", card=card, auth=auth)
+    gateway.configure("plugins.partners", limits={"hops": 3})
+    await gateway.start()
+    body = {"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "hello"}]}}
+    ended = (await call(gateway, "POST", "/message:send", body))["task"]
+
+    assert ended["status"]["state"] == "TASK_STATE_REJECTED"
+    assert len(await tasks(gateway)) == 3
+    await gateway.event("a2a.served", outcome="LOOP")

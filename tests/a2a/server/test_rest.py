@@ -113,3 +113,18 @@ async def test_who_comes_when_there_is_too_much_to_do_is_told_when_to_come_again
     site.tasks.error = Overloaded("too much to do", retry_after=2.0)
     answer = await site.rest("GET", "/tasks/x")
     assert (answer.status, answer.headers["Retry-After"], answer.said["error"]["status"]) == (503, "2", "UNAVAILABLE")
+
+
+@pytest.mark.case("T74")
+@pytest.mark.parametrize(
+    ("hops", "is_taken"),
+    [(0, True), (7, True), (7.0, True), ("9", True), (True, True), (-3, True), (8, False), (1e9, False)],
+)
+async def test_a_message_that_went_through_too_many_gateways_is_refused(site: Site, hops: Any, is_taken: bool) -> None:
+    said = message("echo x", metadata={"frontdesk/hops": hops})
+    answer = await site.rest("POST", "/message:send", said)
+    assert (answer.status == 200) is is_taken
+    if not is_taken:
+        assert (answer.reason, answer.fields) == ("INVALID_PARAMS", ["message.metadata"])
+        assert "they may be in a loop" in answer.said["error"]["message"]
+        assert site.told.events[-1][1]["outcome"] == "LOOP"
