@@ -66,7 +66,7 @@ class RemoteAgent:
     ) -> None:
         """`state` keeps what was agreed to of its card; without one every card is as good as the first."""
         self._name = name
-        self._settings = settings
+        self._settings, self._passes = settings, frozenset(settings.passes)
         self._telemetry = telemetry or Silent()
         clock = clock or SystemClock()
         self._calls = Calls(settings, client, credentials)
@@ -132,14 +132,17 @@ class RemoteAgent:
             params=translate.send_params(ask, streaming=streaming),
             form=bindings.EVENT,
             read=translate.EventReader(
-                context_id=ask.context_id or "", task_id=ask.task_id or "", message_id=ask.message_id
+                context_id=ask.context_id or "",
+                task_id=ask.task_id or "",
+                message_id=ask.message_id,
+                passes=self._passes,
             ),
             seconds=self._settings.send_timeout,
         )
 
     async def subscribe(self, task: TaskRef) -> AsyncGenerator[TaskEvent, None]:
         """As the port says; Declined, without a request, where the card offers no streaming."""
-        read = translate.EventReader(context_id=task.context_id, task_id=task.task_id)
+        read = translate.EventReader(context_id=task.context_id, task_id=task.task_id, passes=self._passes)
         call = Call(Verb.SUBSCRIBE, {"id": task.task_id}, bindings.EVENT, read, seconds=self._settings.read_timeout)
         try:
             route = await self._interfaces.route(task)
@@ -177,7 +180,7 @@ class RemoteAgent:
 
     def _about(self, task: TaskRef, verb: Verb, **more: Any) -> Call[wire.Task, Snapshot]:
         def read(answer: wire.Task) -> Snapshot:
-            return translate.snapshot(answer, context_id=task.context_id)
+            return translate.snapshot(answer, context_id=task.context_id, passes=self._passes)
 
         params = {"id": task.task_id, **more}
         return Call(verb, params, bindings.TASK, read, seconds=self._settings.read_timeout)
@@ -205,7 +208,9 @@ class RemoteAgent:
 
     async def _page(self, params: dict[str, Any], context_id: str, message_id: str) -> translate.Page:
         def read(tasks: wire.TaskList) -> translate.Page:
-            return translate.page(tasks, message_id=message_id, context_id=context_id, history=LIST_HISTORY)
+            return translate.page(
+                tasks, message_id=message_id, context_id=context_id, history=LIST_HISTORY, passes=self._passes
+            )
 
         try:
             return await self._call(Call(Verb.LIST, params, bindings.LIST, read, seconds=self._settings.read_timeout))

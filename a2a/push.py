@@ -6,7 +6,7 @@ StreamResponse of 1.0, a Task or an event of 0.3. What it says goes the way of e
 the answer, so that no agent waits for our disk.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, Protocol
 
 from aiohttp import web
@@ -32,10 +32,15 @@ class Targets(Protocol):
 
 
 class PushDoor:
-    """`take` gets what was pushed, with its target; it may raise Busy."""
+    """`take` gets what was pushed, with its target; it may raise Busy. `passes` is an agent's setting of that name."""
 
-    def __init__(self, targets: Targets, take: Callable[[PushTarget, TaskEvent], None]) -> None:
-        self._targets, self._take = targets, take
+    def __init__(
+        self,
+        targets: Targets,
+        take: Callable[[PushTarget, TaskEvent], None],
+        passes: Callable[[str], Collection[str]] = lambda _agent: (),
+    ) -> None:
+        self._targets, self._take, self._passes = targets, take, passes
 
     def routes(self, ingress: Ingress) -> list[Route]:
         return [
@@ -64,7 +69,7 @@ class PushDoor:
 
     async def _handle(self, request: web.Request, body: bytes) -> web.Response:
         target = self._target(request)
-        event = read(body)
+        event = read(body, frozenset(self._passes(target.agent)))
         if event is not None:
             if target.task_id and event.task_id != target.task_id:
                 raise Refusal(404, "foreign_task")
@@ -88,11 +93,11 @@ def _secrets(request: web.Request) -> list[bytes]:
     return [value.encode("utf-8", "surrogateescape") for value in values]
 
 
-def read(body: bytes) -> "translate.OfTask | None":
+def read(body: bytes, passes: translate.Passes = translate.NOTHING) -> "translate.OfTask | None":
     """What a push says of a task; None for a bare message, which says nothing of one. Raises Refusal and BadJson."""
     whole = strict_json(body)
     try:
-        said = translate.EventReader()(_response(whole))
+        said = translate.EventReader(passes=passes)(_response(whole))
     except (ValidationError, wire.OffProtocol) as error:
         raise Refusal(400, "unreadable", detail="this is no push notification of A2A 1.0 or 0.3") from error
     return None if isinstance(said, Reply) else said

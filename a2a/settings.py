@@ -86,6 +86,7 @@ class A2AAgentSettings(_Settings):
     url: str | None = Field(None, max_length=2048)  # used instead of the URL that the card names for the preferred one
     allow_origins: tuple[str, ...] = ()  # besides the card's own, at which its interfaces may be
     extensions: tuple[Annotated[str, Field(pattern=f"^{_EXTENSION}$")], ...] = Field((), max_length=20)  # asked for
+    passes: tuple[Annotated[str, Field(min_length=1, max_length=500)], ...] = Field((), max_length=100)
     auth: Auth | None = None
     allow_private_network: bool = False  # loopback and private ranges need this per agent
     push: bool | Literal["auto"] = "auto"  # whether its pushes are asked for; auto: where they spare polling

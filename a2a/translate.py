@@ -16,7 +16,7 @@ from a2a import wire
 from a2a.wire import OffProtocol
 from core.agent import Artifact, ArtifactUpdate, Ask, Reply, Snapshot, StatusUpdate, TaskEvent, TaskState
 from core.clock import Instant
-from core.parts import Data, File, Part, Text
+from core.parts import Attached, Data, File, Part, Text
 from core.push import Push
 
 OUTPUT_MODES = ("text/plain", "text/markdown", "application/json")  # what a chat can show; a wish, not a filter
@@ -85,6 +85,8 @@ def _part_out(part: Part, *, fits: bool) -> dict[str, Any]:
             return {"text": f"[file without content: {name or 'unnamed'}, {media_type}]"}
 
 
+Passes = frozenset[str]  # keys of metadata, and URIs of extensions, that are handed on
+NOTHING: Passes = frozenset()
 OfTask = Snapshot | StatusUpdate | ArtifactUpdate
 
 
@@ -95,25 +97,30 @@ class EventReader:
     before any task is known it is that of the request. A bare message without a messageId is named after the question.
     """
 
-    def __init__(self, *, context_id: str = "", task_id: str = "", message_id: str = "") -> None:
+    def __init__(
+        self, *, context_id: str = "", task_id: str = "", message_id: str = "", passes: Passes = NOTHING
+    ) -> None:
         self._context_id = context_id
         self._task_id = task_id
         self._message_id = message_id
+        self._passes = passes
 
     def __call__(self, response: wire.StreamResponse) -> TaskEvent:
         """Raises OffProtocol."""
         if (task := response.task) is not None:
-            return snapshot(task, context_id=self._context(task.id, task.context_id))
+            return snapshot(task, context_id=self._context(task.id, task.context_id), passes=self._passes)
         if (update := response.artifact_update) is not None:
             context_id = self._context(update.task_id, update.context_id)
-            artifact, append, last = _artifact(update.artifact), bool(update.append), bool(update.last_chunk)
+            artifact = _artifact(update.artifact, self._passes)
+            append, last = bool(update.append), bool(update.last_chunk)
             return ArtifactUpdate(update.task_id, context_id, artifact, append=append, last=last)
         if (status := response.status_update) is not None:
             context_id = self._context(status.task_id, status.context_id)
-            return StatusUpdate(status.task_id, context_id, *_status(status.status))
+            return StatusUpdate(status.task_id, context_id, *_status(status.status, self._passes))
         if (message := response.message) is not None:
             message_id = message.message_id or f"to-{self._message_id}"
-            return Reply(message_id, message.context_id or self._context_id, parts_in(message.parts))
+            context_id = message.context_id or self._context_id
+            return Reply(message_id, context_id, parts_in(message.parts), attached(message, self._passes))
         raise OffProtocol("an event holds neither task, message, statusUpdate nor artifactUpdate")
 
     def _context(self, task_id: str, given: str | None) -> str:
@@ -134,12 +141,12 @@ class Page:
     next: str  # page token; "" on the last page
 
 
-def page(tasks: wire.TaskList, *, message_id: str, context_id: str, history: int) -> Page:
+def page(tasks: wire.TaskList, *, message_id: str, context_id: str, history: int, passes: Passes = NOTHING) -> Page:
     """`history` is the length asked for: one that long may have been cut. Raises OffProtocol."""
     listed = tasks.tasks or ()
     holder = next((task for task in listed if any(_is(message, message_id) for message in task.history or ())), None)
     return Page(
-        found=snapshot(holder, context_id=context_id) if holder else None,
+        found=snapshot(holder, context_id=context_id, passes=passes) if holder else None,
         is_conclusive=all(0 < len(task.history or ()) < history for task in listed),
         next=tasks.next_page_token or "",
     )
@@ -149,28 +156,44 @@ def _is(message: wire.Message, message_id: str) -> bool:
     return message.message_id == message_id
 
 
-def snapshot(task: wire.Task, *, context_id: str = "") -> Snapshot:
+def snapshot(task: wire.Task, *, context_id: str = "", passes: Passes = NOTHING) -> Snapshot:
     """`context_id` is for tasks that leave it out. Raises OffProtocol."""
-    state, time, message = _status(task.status)
+    state, time, message, beside = _status(task.status, passes)
     return Snapshot(
         task_id=_required(task.id, "id"),
         context_id=task.context_id or context_id,
         state=state,
         time=time,
         message=message,
-        artifacts=tuple(_artifact(artifact) for artifact in task.artifacts or ()),
+        artifacts=tuple(_artifact(artifact, passes) for artifact in task.artifacts or ()),
+        attached=beside,
     )
 
 
-def _status(status: wire.Status) -> tuple[TaskState, Instant | None, tuple[Part, ...]]:
+def _status(status: wire.Status, passes: Passes) -> tuple[TaskState, Instant | None, tuple[Part, ...], Attached | None]:
     state = STATES.get(status.state)
     if state is None:
         raise OffProtocol(f"the task state {status.state[:40]!r} is unknown")
-    return state, instant(status.timestamp), parts_in(status.message.parts) if status.message else ()
+    if (said := status.message) is None:
+        return state, instant(status.timestamp), (), None
+    return state, instant(status.timestamp), parts_in(said.parts), attached(said, passes)
 
 
-def _artifact(artifact: wire.Artifact) -> Artifact:
-    return Artifact(_required(artifact.artifact_id, "artifactId"), parts_in(artifact.parts), artifact.name or "")
+def _artifact(artifact: wire.Artifact, passes: Passes) -> Artifact:
+    id = _required(artifact.artifact_id, "artifactId")
+    return Artifact(id, parts_in(artifact.parts), artifact.name or "", attached(artifact, passes))
+
+
+def attached(said: wire.Message | wire.Artifact, passes: Passes) -> Attached | None:
+    """What stands beside the parts, as far as it is handed on; None for nothing."""
+    if not passes:
+        return None
+    metadata, extensions = said.metadata, said.extensions
+    kept = {key: metadata[key] for key in metadata if key in passes} if isinstance(metadata, dict) else {}
+    known = (
+        [uri for uri in extensions if isinstance(uri, str) and uri in passes] if isinstance(extensions, list) else []
+    )
+    return Attached(kept, tuple(known)) if kept or known else None
 
 
 def _required(value: str, name: str) -> str:

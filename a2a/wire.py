@@ -79,6 +79,8 @@ class Message(Wire):
     context_id: str | None = Field(None, alias="contextId")
     task_id: str | None = Field(None, alias="taskId")
     parts: tuple[Part, ...] | None = None
+    metadata: Any = None  # with the extensions: whatever it is, it is handed on or left
+    extensions: Any = None
 
 
 class Status(Wire):
@@ -91,6 +93,8 @@ class Artifact(Wire):
     artifact_id: str = Field(alias="artifactId")
     name: str | None = None
     parts: tuple[Part, ...] | None = None
+    metadata: Any = None
+    extensions: Any = None
 
 
 class Task(Wire):

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
 from core.clock import Instant
-from core.parts import Part
+from core.parts import Attached, Part
 from core.values import value
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ class Artifact:
     id: str
     parts: tuple[Part, ...]
     name: str = ""
+    attached: Attached | None = None  # as far as the agent's settings hand it on
 
 
 @value(frozen=True, slots=True)
@@ -71,6 +72,7 @@ class Snapshot:
     time: Instant | None = None  # the agent's own timestamp of the state; None where it gave none
     message: tuple[Part, ...] = ()  # of the status: the question of an interrupted task
     artifacts: tuple[Artifact, ...] = ()
+    attached: Attached | None = None  # to the status's message
 
 
 @value(frozen=True, slots=True)
@@ -80,6 +82,7 @@ class StatusUpdate:
     state: TaskState
     time: Instant | None = None
     message: tuple[Part, ...] = ()
+    attached: Attached | None = None  # to the message
 
 
 @value(frozen=True, slots=True)
@@ -98,6 +101,7 @@ class Reply:
     message_id: str
     context_id: str
     parts: tuple[Part, ...]
+    attached: Attached | None = None
 
 
 TaskEvent = Snapshot | StatusUpdate | ArtifactUpdate | Reply

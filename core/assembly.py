@@ -12,7 +12,7 @@ from enum import Enum
 
 from core.agent import Artifact, ArtifactUpdate, Reply, Snapshot, StatusUpdate, TaskEvent, TaskState
 from core.clock import Instant
-from core.parts import Part, Text, joined
+from core.parts import Attached, Part, Text, joined
 
 ASSEMBLED_CAP = 4 * 1024 * 1024  # characters kept while a stream runs; beyond it only the final Snapshot counts
 
@@ -32,6 +32,7 @@ class Assembly:
     state: TaskState = TaskState.SUBMITTED
     state_time: Instant | None = None
     message: tuple[Part, ...] = ()
+    attached: Attached | None = None  # to the message
     artifacts: dict[str, Artifact] = field(default_factory=dict)
     sealed: set[str] = field(default_factory=set)
     reply: Reply | None = None
@@ -108,7 +109,8 @@ class Assembly:
         )
         confirms = task.state.is_terminal and not self.is_whole
         self._name(task.task_id, task.context_id)
-        self.state, self.state_time, self.message = task.state, task.time or self.state_time, task.message
+        self.state, self.state_time = task.state, task.time or self.state_time
+        self.message, self.attached = task.message, task.attached
         self.artifacts = artifacts
         self.sealed = set(artifacts)
         self.is_whole, self.unbroken, self.is_reopened = True, True, False
@@ -124,7 +126,8 @@ class Assembly:
         same = self.task_id and not self.is_reopened and (status.state, status.message) == (self.state, self.message)
         self._name(status.task_id, status.context_id)
         self.is_reopened = False
-        self.state, self.state_time, self.message = status.state, status.time or self.state_time, status.message
+        self.state, self.state_time = status.state, status.time or self.state_time
+        self.message, self.attached = status.message, status.attached
         if status.state.is_terminal:
             self.is_whole = False  # a bare end: GetTask confirms it
         return Change.UNCHANGED if same else Change.APPLIED
@@ -144,7 +147,8 @@ class Assembly:
             update.artifact.parts if known is None or not update.append else joined(known.parts, update.artifact.parts)
         )
         name = update.artifact.name or (known.name if known else "")
-        self.artifacts[update.artifact.id] = Artifact(update.artifact.id, parts, name)
+        attached = update.artifact.attached or (known.attached if known else None)
+        self.artifacts[update.artifact.id] = Artifact(update.artifact.id, parts, name, attached)
         self.is_whole = False
         if update.last:
             self.sealed.add(update.artifact.id)

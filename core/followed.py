@@ -35,6 +35,7 @@ class Said:
 
     id: str
     parts: tuple[Part, ...]
+    attached: Attached | None = None
 
 
 @value(frozen=True, slots=True)
@@ -228,7 +229,8 @@ class MadeKnown:
         is_bare = is_end and assembly.reply is not None and not assembly.artifacts and self._status[1] == ()
         self._status = (state, parts)
         self._artifacts = self._artifacts | {one.artifact.id: one.artifact for one in made}
-        said = _said(turn, parts, assembly.reply.message_id if assembly.reply is not None else "")
+        reply_id = assembly.reply.message_id if assembly.reply is not None else ""
+        said = _said(turn, parts, reply_id, _attached(assembly, parts))
         return Step(state, said, is_news, changed, gone, update, is_bare=is_bare)
 
     def _is_new(self, artifact: Artifact) -> bool:
@@ -237,7 +239,14 @@ class MadeKnown:
 
 
 def is_same(one: Artifact, other: Artifact) -> bool:
-    return one.name == other.name and say_the_same(one.parts, other.parts)
+    return (one.name, one.attached) == (other.name, other.attached) and say_the_same(one.parts, other.parts)
+
+
+def _attached(assembly: "Assembly", parts: tuple[Part, ...]) -> Attached | None:
+    """To the agent's own words; a notice in their place has nothing of theirs."""
+    if assembly.reply is not None:
+        return assembly.reply.attached
+    return assembly.attached if parts == assembly.message else None
 
 
 def failed(turn: "Turn", pieces: Sequence[Piece]) -> Step:
@@ -245,8 +254,8 @@ def failed(turn: "Turn", pieces: Sequence[Piece]) -> Step:
     return Step(TaskState.FAILED, _said(turn, _words(pieces)))
 
 
-def _said(turn: "Turn", parts: tuple[Part, ...], id: str = "") -> Said | None:
-    return Said(id or f"said-{turn.id}-{turn.revision + 1}", parts) if parts else None
+def _said(turn: "Turn", parts: tuple[Part, ...], id: str = "", attached: Attached | None = None) -> Said | None:
+    return Said(id or f"said-{turn.id}-{turn.revision + 1}", parts, attached) if parts else None
 
 
 def _status(assembly: "Assembly", pieces: Sequence[Piece], end: "TurnEnd | None") -> tuple[TaskState, tuple[Part, ...]]:

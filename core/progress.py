@@ -133,7 +133,7 @@ class Progress:
         """
         match event:
             case Snapshot(state=state) if not (state.is_terminal or state.is_interrupted):
-                event = StatusUpdate(event.task_id, event.context_id, state, event.time, event.message)
+                event = StatusUpdate(event.task_id, event.context_id, state, event.time, event.message, event.attached)
             case ArtifactUpdate(append=append, last=last) if append or not last or not self.is_submitted:
                 self._heard = self.helm.clock.monotonic()
                 return

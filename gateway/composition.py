@@ -184,7 +184,12 @@ class Line:
             return []
         from a2a.push import PushDoor  # imported only where a remote agent is configured
 
-        return PushDoor(self.pushes, self.tracker.pushed).routes(ingress)
+        return PushDoor(self.pushes, self.tracker.pushed, self._passes).routes(ingress)
+
+    def _passes(self, agent: str) -> Sequence[str]:
+        """What of an agent's metadata is handed on, as it is configured now."""
+        entry = self.settings.agents.get(agent)
+        return getattr(entry.settings, "passes", ()) if entry is not None else ()
 
     def _channel(self, name: str) -> Channel:
         plugin = self.plugins[name]

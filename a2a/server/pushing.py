@@ -21,7 +21,7 @@ from core.doors.outbound import Ambiguous, GuardedClient, NotSent, OutboundPolic
 from core.errors import StoreUnavailable
 from core.followed import FollowedRecords, Report, Said, Step, Target, state_now
 from core.identity import Source
-from core.parts import part_from_json, part_to_json
+from core.parts import Attached, part_from_json, part_to_json
 from core.store import Turn
 
 CONFIGS = 10  # of one task; each costs a request for every change
@@ -197,25 +197,39 @@ def _config_of(target: Target) -> PushConfig:
 
 
 def _payloads(step: Step, at: Instant, *, more: bool) -> list[Payload]:
-    payloads: list[Payload] = [
-        {"artifact": {"id": one.id, "name": one.name, "parts": [part_to_json(part) for part in one.parts]}}
-        for one in (made.artifact for made in step.artifacts)
-    ]
+    payloads: list[Payload] = [{"artifact": _artifact_out(made.artifact)} for made in step.artifacts]
     if step.is_news:
         payloads.append({"state": state_now(step, more=more).value, "time": at, **_said_out(step.said)})
     return payloads
 
 
 def _said_out(said: Said | None) -> dict[str, Any]:
-    return {"said": {"id": said.id, "parts": [part_to_json(part) for part in said.parts]}} if said is not None else {}
+    if said is None:
+        return {}
+    parts = [part_to_json(part) for part in said.parts]
+    return {"said": {"id": said.id, "parts": parts, **_beside_out(said.attached)}}
+
+
+def _artifact_out(one: Artifact) -> Payload:
+    parts = [part_to_json(part) for part in one.parts]
+    return {"id": one.id, "name": one.name, "parts": parts, **_beside_out(one.attached)}
+
+
+def _beside_out(attached: Attached | None) -> Payload:
+    return {"attached": attached.to_json()} if attached is not None else {}
+
+
+def _beside_in(value: Mapping[str, Any]) -> Attached | None:
+    return Attached.from_json(value["attached"]) if "attached" in value else None
 
 
 def _event_of(payload: Payload, task_id: str) -> ServedEvent:
     context_id = payload["context"]
     if (artifact := payload.get("artifact")) is not None:
-        whole = Artifact(artifact["id"], tuple(map(part_from_json, artifact["parts"])), artifact["name"])
+        parts = tuple(map(part_from_json, artifact["parts"]))
+        whole = Artifact(artifact["id"], parts, artifact["name"], _beside_in(artifact))
         return ArtifactUpdate(task_id, context_id, whole, last=True)
     said = payload.get("said")
-    words = Said(said["id"], tuple(map(part_from_json, said["parts"]))) if said is not None else None
+    words = Said(said["id"], tuple(map(part_from_json, said["parts"])), _beside_in(said)) if said is not None else None
     message = said_of(words, task_id, context_id)
     return StatusChange(task_id, context_id, TaskState(payload["state"]), payload["time"], message)

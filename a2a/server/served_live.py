@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 
-from a2a.server.port import Message, Role, ServedEvent, ServedTask, StatusChange
+from a2a.server.port import Message, ServedEvent, ServedTask, StatusChange
 from a2a.server.served_words import said_of, task_of
 from core.agent import Artifact, ArtifactUpdate, TaskState
 from core.clock import Instant
@@ -179,8 +179,7 @@ class Live:
                 self._artifact(artifact, step.update if sealed else None, is_last=step.state.is_terminal)
             self._artifacts[artifact.id] = artifact
         if step.is_bare and not self.is_told and state is TaskState.COMPLETED and len(self._history) == 1:
-            said = step.said
-            self.bare = Message(said.id, Role.AGENT, said.parts, self.context_id) if said is not None else None
+            self.bare = said_of(step.said, "", self.context_id)
         if step.is_news:
             self._become(state, said_of(step.said, self.id, self.context_id), at)
 

@@ -31,7 +31,11 @@ def task_of(work: Followed) -> ServedTask:
 
 
 def said_of(said: Said | None, task: str, context: str) -> Message | None:
-    return Message(said.id, Role.AGENT, said.parts, context, task) if said is not None else None
+    """`task` is "" for a bare message."""
+    if said is None:
+        return None
+    beside = said.attached or Attached()
+    return Message(said.id, Role.AGENT, said.parts, context, task, beside.metadata, beside.extensions)
 
 
 def _heard(entry: Heard, work: Followed) -> Message:

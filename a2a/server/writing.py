@@ -10,7 +10,7 @@ from a2a.server.port import Message, PushConfig, Role, ServedEvent, ServedTask, 
 from a2a.server.reading import View
 from core.agent import Artifact, ArtifactUpdate, TaskState
 from core.clock import Instant
-from core.parts import Data, File, Part, Text
+from core.parts import Attached, Data, File, Part, Text
 
 Json = dict[str, Any]
 
@@ -118,9 +118,14 @@ def artifact(made: Artifact) -> Json:
     """With at least one part, which the protocol demands (section 4.1.7)."""
     parts = [part(each) for each in made.parts] or [{"text": ""}]
     spelled: Json = {"artifactId": made.id, "parts": parts}
-    if made.name:
-        spelled["name"] = made.name
-    return spelled
+    return spelled | beside(made)
+
+
+def beside(made: Artifact) -> Json:
+    """What an artifact has besides its parts, the same in both versions (section 4.1.7)."""
+    attached = made.attached or Attached()
+    told = {"name": made.name, "metadata": attached.metadata, "extensions": attached.extensions}
+    return {name: value for name, value in told.items() if value}
 
 
 def _status_update(change: StatusChange) -> Json:

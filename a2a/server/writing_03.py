@@ -6,7 +6,7 @@ from typing import Any
 
 from a2a.server.port import Message, PushConfig, ServedEvent, ServedTask, StatusChange, TaskPage
 from a2a.server.reading import View
-from a2a.server.writing import ROLES, STATES, Json, missing_file, newest, timestamp
+from a2a.server.writing import ROLES, STATES, Json, beside, missing_file, newest, timestamp
 from a2a.wire_03 import WRAPPED
 from core.agent import Artifact, ArtifactUpdate, TaskState
 from core.clock import Instant
@@ -110,10 +110,7 @@ class Writer03:
 
     def _artifact(self, made: Artifact) -> Json:
         parts = [self._part(each) for each in made.parts] or [self._part(Text(""))]
-        spelled: Json = {"artifactId": made.id, "parts": parts}
-        if made.name:
-            spelled["name"] = made.name
-        return spelled
+        return {"artifactId": made.id, "parts": parts, **beside(made)}
 
     def _part(self, said: Part) -> Json:
         match said:

@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 
 from a2a import translate, wire, wire_03
 from core.agent import Artifact, ArtifactUpdate, Ask, Reply, Snapshot, StatusUpdate, TaskState
-from core.parts import Data, File, Text
+from core.parts import Attached, Data, File, Text
 
 
 def response(**members: Any) -> wire.StreamResponse:
@@ -23,7 +23,7 @@ def parts(*given: dict[str, Any]) -> tuple[Any, ...]:
     return event.parts
 
 
-STATUS = {"state": "TASK_STATE_WORKING", "timestamp": "2026-05-26T10:00:00.250Z"}
+STATUS: dict[str, Any] = {"state": "TASK_STATE_WORKING", "timestamp": "2026-05-26T10:00:00.250Z"}
 
 
 def test_a_task_becomes_a_snapshot_with_its_artifacts_and_the_question_of_its_status() -> None:
@@ -202,3 +202,43 @@ def test_all_kinds_of_parts_go_out_and_never_none() -> None:
         {"text": "[file without content: y.ogg, audio/ogg]"},
     ]
     assert translate.parts_out(()) == [{"text": ""}]
+
+
+BESIDE: dict[str, Any] = {"metadata": {"urn:a": 1, "urn:b": 2}, "extensions": ["urn:x", "urn:a"]}
+SAID: dict[str, Any] = {"messageId": "m", "role": "ROLE_AGENT", "parts": [{"text": "?"}], **BESIDE}
+MADE: dict[str, Any] = {"artifactId": "a", "parts": [{"text": "1"}], **BESIDE}
+
+
+def beside_of(event: object) -> list[Attached | None]:
+    match event:
+        case Snapshot():
+            return [event.attached, *(one.attached for one in event.artifacts)]
+        case ArtifactUpdate():
+            return [event.artifact.attached]
+        case StatusUpdate() | Reply():
+            return [event.attached]
+    raise AssertionError(event)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"task": {"id": "t", "status": STATUS | {"message": SAID}, "artifacts": [MADE]}},
+        {"statusUpdate": {"taskId": "t", "status": STATUS | {"message": SAID}}},
+        {"artifactUpdate": {"taskId": "t", "artifact": MADE}},
+        {"message": SAID},
+    ],
+    ids=lambda said: next(iter(said)),
+)
+def test_what_stands_beside_an_agents_words_is_read_as_far_as_it_is_handed_on(said: dict[str, Any]) -> None:
+    passes = frozenset({"urn:a"})
+    found = beside_of(translate.EventReader(passes=passes)(response(**said)))
+    assert found == [Attached({"urn:a": 1}, ("urn:a",))] * len(found)
+    assert beside_of(translate.EventReader()(response(**said))) == [None] * len(found)
+    assert beside_of(translate.EventReader(passes=frozenset({"urn:c"}))(response(**said))) == [None] * len(found)
+
+
+@pytest.mark.parametrize("odd", [{"metadata": [1], "extensions": "urn:a"}, {"metadata": "x", "extensions": [{}, None]}])
+def test_what_stands_beside_in_no_known_form_is_left(odd: dict[str, Any]) -> None:
+    said = response(message=SAID | odd)
+    assert beside_of(translate.EventReader(passes=frozenset({"urn:a"}))(said)) == [None]

@@ -86,7 +86,7 @@ class WorkRow:
 
     def supersede(self) -> None:
         if self.said is not None:
-            self.history.append(Heard(self.said.id, self.said.parts, is_theirs=False))
+            self.history.append(Heard(self.said.id, self.said.parts, is_theirs=False, attached=self.said.attached))
             self.said = None
 
     def become(self, state: TaskState, said: Said | None, time: Instant) -> None:

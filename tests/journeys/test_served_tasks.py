@@ -4,13 +4,15 @@ import asyncio
 import random
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.fakes.agent import ScriptedAgent
-from tests.fakes.agent_scripts import ask_then_answer, echo
+from tests.fakes.agent_events import Event, artifact, input_required
+from tests.fakes.agent_scripts import Call, ask_then_answer, echo
 from tests.fakes.push_receiver import PushReceiver
 from tests.journeys.process import OPERATOR, REFUSED, GatewayProcess, Tables, look
 from tests.peers.processes import free_port
@@ -205,3 +207,67 @@ async def test_a_gateway_that_asks_itself_stops_with_a_clear_word(gateway: Gatew
     assert ended["status"]["state"] == "TASK_STATE_REJECTED"
     assert len(await tasks(gateway)) == 3
     await gateway.event("a2a.served", outcome="LOOP")
+
+
+SCORE, SECRET, URN = "https://example.com/ext/score", "internal-route", "https://example.com/ext/unknown"
+BESIDE = {"metadata": {SCORE: {"of": 5}, SECRET: "10.0.0.7"}, "extensions": [SCORE, URN]}
+TOLD = ({SCORE: {"of": 5}}, [SCORE])
+
+
+def told_beside(said: dict[str, Any]) -> tuple[Any, Any]:
+    return said.get("metadata"), said.get("extensions")
+
+
+async def says_more(call: Call) -> AsyncIterator[Event]:
+    made, asked = artifact("a result", last=True), input_required("Which day?")
+    yield replace(made, body={**made.body, "artifact": {**made.body["artifact"], **BESIDE}})
+    question = {**asked.body["status"]["message"], **BESIDE}
+    yield replace(asked, body={"status": {**asked.body["status"], "message": question}})
+
+
+@pytest.mark.parametrize("is_streaming", [True, False])
+async def test_what_the_agent_says_beside_its_words_is_handed_on_as_far_as_its_settings_say(
+    is_streaming: bool, agent: ScriptedAgent, gateway: GatewayProcess
+) -> None:
+    agent.behaviour, agent.streaming = says_more, is_streaming
+    gateway.configure("agents.remote", passes=[SCORE])
+    await gateway.start()
+    async with PushReceiver() as receiver:
+        pushing = {"configuration": {"taskPushNotificationConfig": {"url": f"{receiver.base}/hook"}}}
+        body = {"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "hello"}]}}
+        sent = (await call(gateway, "POST", "/message:send", {**body, **pushing}))["task"]
+        await receiver.changes.until(lambda: "TASK_STATE_INPUT_REQUIRED" in states_told(receiver))
+        pushed = [one.body for one in receiver.received]
+    await gateway.restart()
+    read = await call(gateway, "GET", f"/tasks/{sent['id']}")
+    old = await old_task(gateway, sent["id"])
+
+    made = [task["artifacts"][0] for task in (sent, read, old)]
+    made += [body["artifactUpdate"]["artifact"] for body in pushed if "artifactUpdate" in body]
+    asked = [task["status"]["message"] for task in (sent, read, old)]
+    asked += [
+        body["statusUpdate"]["status"]["message"] for body in pushed if "message" in str(body.get("statusUpdate"))
+    ]
+    assert [told_beside(said) for said in (*made, *asked)] == [TOLD] * 8
+
+
+async def old_task(gateway: GatewayProcess, id: str) -> dict[str, Any]:
+    """In the words of 0.3."""
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "tasks/get", "params": {"id": id}}
+    url = f"{gateway.base}/a2a/remote"
+    async with gateway.http.post(url, json=asked, headers={"X-API-Key": KEY}) as answer:
+        found: dict[str, Any] = (await answer.json())["result"]
+        return found
+
+
+async def test_what_a_caller_says_beside_its_words_is_handed_on_as_far_as_its_account_says(
+    agent: ScriptedAgent, gateway: GatewayProcess
+) -> None:
+    gateway.configure("plugins.partners", passes=[SCORE])
+    await gateway.start()
+    body = {"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "hello"}], **BESIDE}}
+    await call(gateway, "POST", "/message:send", body)
+    (known,) = agent.tasks
+    (heard,) = (said for said in known.history if said["role"] == "ROLE_USER")
+
+    assert told_beside(heard) == ({SCORE: {"of": 5}, "frontdesk/hops": 1}, [SCORE])

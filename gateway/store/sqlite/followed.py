@@ -119,7 +119,7 @@ def _history(tx: Tx, n: int) -> tuple[Heard, ...]:
         entries.append(((seq, 0), Heard(id, _parts_in(decoded(parts)), True, beside)))
     for behind, said in tx.execute(SQL["said_before"], (n,)).fetchall():
         words = _said_in(said)
-        entries.append(((behind, 1), Heard(words.id, words.parts, is_theirs=False)))
+        entries.append(((behind, 1), Heard(words.id, words.parts, is_theirs=False, attached=words.attached)))
     entries.sort(key=lambda entry: entry[0])
     return tuple([heard for _, heard in entries])
 
@@ -202,22 +202,30 @@ def drop(tx: Tx, thread: int) -> None:
 def _said_out(said: Said | None) -> str:
     if said is None:
         return ""
-    return encoded({"id": said.id, "parts": [part_to_json(part) for part in said.parts]})
+    return encoded({"id": said.id, "parts": [part_to_json(part) for part in said.parts], **_beside_out(said.attached)})
 
 
 def _said_in(text: str) -> Said:
     value = decoded(text)
-    return Said(value["id"], _parts_in(value["parts"]))
+    return Said(value["id"], _parts_in(value["parts"]), _beside_in(value))
 
 
 def _artifact_out(artifact: Artifact) -> str:
     value = {"id": artifact.id, "name": artifact.name, "parts": [part_to_json(part) for part in artifact.parts]}
-    return encoded(value)
+    return encoded(value | _beside_out(artifact.attached))
 
 
 def _artifact_in(text: str) -> Artifact:
     value = decoded(text)
-    return Artifact(value["id"], _parts_in(value["parts"]), value["name"])
+    return Artifact(value["id"], _parts_in(value["parts"]), value["name"], _beside_in(value))
+
+
+def _beside_out(attached: Attached | None) -> dict[str, Any]:
+    return {"attached": attached.to_json()} if attached is not None else {}
+
+
+def _beside_in(value: dict[str, Any]) -> Attached | None:
+    return Attached.from_json(value["attached"]) if "attached" in value else None
 
 
 def _parts_in(values: Sequence[dict[str, Any]]) -> tuple[Any, ...]:

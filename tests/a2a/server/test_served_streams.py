@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 
 from a2a.server.port import Message, Send, ServedEvent, ServedTask, StatusChange, Unsupported
 from a2a.server.served_live import READER_BOUND, Live, Reader
 from core.agent import Artifact, ArtifactUpdate, Ask, Reply, StatusUpdate, TaskEvent, TaskState
-from core.parts import Text
+from core.parts import Attached, Text
 from core.store import Store
 from tests.a2a.server.desk import ANN, Desk, desk, lines, shown
 from tests.doubles.agent import FakeAgent, context, status, task, task_id
@@ -253,3 +254,27 @@ async def test_an_artifact_of_a_task_that_goes_on_is_not_called_complete(store: 
         updates = [event for event in await streamed(there) if isinstance(event, ArtifactUpdate)]
 
         assert [(update.append, update.last) for update in updates] == [(False, False), (True, False)]
+
+
+async def test_what_stands_beside_words_and_artifacts_is_in_every_event_and_in_the_record(store: Store) -> None:
+    beside = Attached({"urn:a": 1}, ("urn:a",))
+
+    async def works(ask: Ask) -> AsyncIterator[TaskEvent]:
+        yield replace(status(ask, TaskState.WORKING, "thinking"), attached=beside)
+        for text in ("Hel", "lo"):
+            made = chunk(ask, text, append=text == "lo", last=text == "lo")
+            yield replace(made, artifact=replace(made.artifact, attached=beside))
+        yield status(ask, TaskState.INPUT_REQUIRED, "Which day?")
+
+    async with desk(store, FakeAgent(works)) as there:
+        events = await streamed(there)
+        [first] = [event for event in events if isinstance(event, ServedTask)]
+        spoken = [event.message for event in events if isinstance(event, StatusChange) and event.message is not None]
+        assert [(said.metadata, said.extensions) for said in spoken] == [({"urn:a": 1}, ("urn:a",)), ({}, ())]
+        made = [event.artifact for event in events if isinstance(event, ArtifactUpdate)]
+        assert [one.attached for one in made] == [beside] * len(made)
+        await until(lambda: not there.plugin.health["tasks"])
+        read = await there.tasks.get(ANN, first.id)
+
+    assert [one.attached for one in read.artifacts] == [beside]
+    assert [dict(said.metadata) for said in read.history[1:]] == [{"urn:a": 1}]
