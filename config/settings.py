@@ -50,6 +50,9 @@ class GatewaySettings(BaseModel):
     delivery_max_age: Seconds = Field(24 * 3600.0, gt=0, le=LONGEST, description="give a duration above 0")
     busy_timeout: Seconds = Field(5.0, gt=0, le=60, description="give a duration up to a minute")
 
+    file_limit: Bytes = Field(10 << 20, ge=1024, le=100 << 20, description="give a size from 1 KiB to 100 MiB")
+    files_limit: Bytes = Field(1 << 30, ge=1 << 20, le=1 << 40, description="give a size from 1 MiB to 1024 GiB")
+
     body_limit: Bytes = Field(1 << 20, ge=1024, le=64 << 20, description="give a size from 1 KiB to 64 MiB")
     head_deadline: Seconds = Field(10.0, gt=0, le=300, description="give a duration up to 5 min")
     body_deadline: Seconds = Field(15.0, gt=0, le=300, description="give a duration up to 5 min")
@@ -108,6 +111,11 @@ class GatewaySettings(BaseModel):
     def database(self) -> Path:
         """The file of the store; a relative one counts from the working folder."""
         return Path(self.store.removeprefix(_SQLITE))
+
+    @property
+    def files(self) -> Path:
+        """The folder beside it for the files of messages and answers."""
+        return self.database.with_suffix(".files")
 
     @property
     def is_loopback(self) -> bool:

@@ -7,7 +7,7 @@ from pydantic import BeforeValidator
 
 _QUANTITY = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)\s*", re.IGNORECASE)
 _SECONDS = {"": 1, "ms": 0.001, "s": 1, "min": 60, "m": 60, "h": 3600, "d": 86_400}
-_BYTES = {"": 1, "b": 1, "kb": 1000, "mb": 1000**2, "kib": 1 << 10, "mib": 1 << 20}
+_BYTES = {"": 1, "b": 1, "kb": 1000, "mb": 1000**2, "gb": 1000**3, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
 
 
 def seconds(value: object) -> object:

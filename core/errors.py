@@ -5,6 +5,7 @@ FrontdeskError
 ├── Busy                          tell the sender to come back after `retry_after`
 ├── StoreUnavailable              nothing was written; answer 503, try again after `retry_after`
 ├── LeaseLost                     another process took over; stop writing
+├── FileRefused                   the file is not kept: go on without its bytes
 └── AgentError                    an agent did not do as asked
     ├── NotAccepted               certainly not taken: safe to send again after `retry_after`
     │   └── AgentPaused           its card changed: nothing is sent until an operator agrees
@@ -53,6 +54,10 @@ class StoreUnavailable(FrontdeskError):
 
 class LeaseLost(FrontdeskError):
     """Another process holds the lease now; this one must stop writing."""
+
+
+class FileRefused(FrontdeskError):
+    """A file was not kept: too large, no room, or the disk would not have it."""
 
 
 class AgentError(FrontdeskError):

@@ -7,6 +7,7 @@ from typing import Protocol
 from core.agent import Agent
 from core.clock import Clock
 from core.delivery import Piece, RenderedPiece
+from core.files import Files
 from core.followed import Follower
 from core.patience import Patience
 from core.push import PushAgent, PushBook
@@ -29,6 +30,7 @@ class Helm(Protocol):
     clock: Clock
     telemetry: Telemetry
     patience: Patience
+    files: Files
 
     def delegate(self, turn: Turn) -> Delegate | None:
         """The turn's agent as it is configured now; None when it is not any more."""
@@ -45,6 +47,10 @@ class Helm(Protocol):
         ...
 
     def render(self, turn: Turn, pieces: tuple[Piece, ...]) -> tuple[RenderedPiece, ...]: ...
+
+    async def keep(self, turn: Turn, pieces: tuple[Piece, ...]) -> None:
+        """Where what is rendered of the pieces names their files: keep these, before it is committed."""
+        ...
 
     def follower(self, turn: Turn) -> Follower | None:
         """Of a turn whose channel follows the work itself."""

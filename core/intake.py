@@ -77,7 +77,7 @@ class SourceIntake:
     ) -> Sequence[plugin.Admission]:
         account = self._account()
         if self._moved is None:
-            self._moved = await self._store.aliases(account.source)
+            await self._aliases()
         candidates = [self._stamp(account, item) if isinstance(item, Inbound) else item for item in batch]
         if len(candidates) > 1 or cursor is not None:
             candidates = self._without_floods(candidates)
@@ -99,6 +99,14 @@ class SourceIntake:
 
     async def cursor(self, name: str) -> str | None:
         return await self._store.cursor(self._account().source, name)
+
+    async def lets_in(self, inbound: Inbound) -> bool:
+        return not self._account().access.refusal(inbound, await self._aliases())
+
+    async def _aliases(self) -> dict[str, str]:
+        if self._moved is None:
+            self._moved = await self._store.aliases(self._account().source)
+        return self._moved
 
     def _stamp(self, account: Account, inbound: Inbound) -> Candidate:
         moved = self._moved or {}

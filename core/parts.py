@@ -15,13 +15,14 @@ class Text:
 
 @value(frozen=True, slots=True)
 class File:
-    """A file: `url` as the sender gave it, never fetched by itself, or its very bytes."""
+    """A file: `url` as the sender gave it, never fetched by itself, or its very bytes, here or kept by the gateway."""
 
     name: str
     media_type: str
     url: str = ""
     size: int | None = None  # bytes; None where the sender did not say
     content: bytes | None = None  # None: by reference only
+    stored: str = ""  # the id under which the gateway keeps its bytes (core/files.py)
 
 
 @value(frozen=True, slots=True)
@@ -85,10 +86,12 @@ def part_to_json(part: Part) -> dict[str, Any]:
     match part:
         case Text(text):
             return {"text": text}
-        case File(name, media_type, url, size, content):
+        case File(name, media_type, url, size, content, stored):
             file: dict[str, Any] = {"name": name, "media_type": media_type, "url": url, "size": size}
             if content is not None:
                 file["content"] = b64encode(content).decode()
+            if stored:
+                file["stored"] = stored
             return {"file": file}
         case Data(value):
             return {"data": value}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from core.clock import Clock, Instant
 from core.delivery import Delivery, Outcome, Payload, Piece
 from core.envelope import Inbound, Moved, Unreadable
+from core.files import NO_FILES, Files
 from core.identity import Address
 from core.telemetry import Silent, Telemetry
 from core.values import value
@@ -74,6 +75,10 @@ class Intake(Protocol):
         """The value committed last, None before the first."""
         ...
 
+    async def lets_in(self, inbound: Inbound) -> bool:
+        """Whether its sender is let in, as things are now: to be asked before something dear is done for a message."""
+        ...
+
 
 @value(frozen=True, slots=True)
 class Capabilities:
@@ -85,6 +90,7 @@ class Capabilities:
     activity_interval: float | None = None  # seconds after which a "typing" sign fades; None: the channel has none
     follows: bool = False  # is told of the work itself, as a core.followed.Follower; no answer is rendered for it
     live: frozenset[str] = frozenset()  # its own settings that may change while it runs, as a ChangingPlugin
+    keeps_files: bool = False  # its payloads name files by their ids: their bytes are kept before they are committed
     repeats_unknown: bool = False  # whoever gets its deliveries knows a repeat for one: what may be lost is sent again
 
 
@@ -208,3 +214,4 @@ class Host:
     is_default: bool = True  # the first account of its kind: it may own the kind's short path
     following: "FollowedWork | None" = None  # for accounts that follow the work itself
     telemetry: Telemetry = SILENT
+    files: Files = NO_FILES

@@ -253,6 +253,8 @@ class Progress:
             await self.helm.note(Observation(turn, task=task, records=records))
             self.turn = replace(turn, revision=turn.revision + 1)
             return
+        if pieces:
+            await self.helm.keep(turn, pieces)
         context = self.assembly.context_id or None
         step = self._made_known.step(turn, self.assembly, pieces, end, update) if self.follower is not None else None
         self.turn = await self.helm.commit(

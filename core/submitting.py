@@ -22,6 +22,7 @@ from core.errors import (
     TaskUnknown,
     Unreachable,
 )
+from core.files import filled
 from core.following import Following
 from core.notices import notice
 from core.parts import Attached
@@ -50,7 +51,7 @@ class Submitting:
 
     async def submit(self, *, maybe_there: bool) -> None:
         """Until it was taken, or the turn has ended. `maybe_there`: an earlier try may have reached the agent."""
-        progress, ask = self._progress, self._first_ask()
+        progress, ask = self._progress, await self._first_ask()
         if push := await self._pushing.with_send():
             ask = replace(ask, push=push)
         tries = self._tries()
@@ -93,9 +94,9 @@ class Submitting:
         turn = self._progress.turn
         return replace(ask, context_id=turn.context_id, push=None if self._has_fallen_back else ask.push)
 
-    def _first_ask(self) -> Ask:
+    async def _first_ask(self) -> Ask:
         turn = self._progress.turn
-        parts = tuple(part for envelope in turn.envelopes for part in envelope.parts)
+        parts = await filled(self._helm.files, tuple(part for each in turn.envelopes for part in each.parts))
         binding = turn.task.binding if turn.task_id and turn.task else ""
         last = turn.envelopes[-1] if turn.envelopes else None
         origin = last.message_id if last else ""

@@ -15,6 +15,7 @@ from core.clock import Clock
 from core.crashpoint import crashpoint
 from core.delivery import Piece, RenderedPiece
 from core.errors import AgentError, Busy, LeaseLost
+from core.files import NO_FILES, Files, keep_files
 from core.followed import Follower, failed
 from core.helm import Delegate
 from core.notices import notice
@@ -48,6 +49,7 @@ class TaskTracker:
         fallbacks: Callable[[str], Mapping[str, str]],
         pushes: PushBook,
         followers: Mapping[str, Follower] | None = None,
+        files: Files = NO_FILES,
     ) -> None:
         """`fallbacks`: of an account, by agent, as they are configured now; `followers`: of the accounts that follow
         the work itself."""
@@ -55,7 +57,7 @@ class TaskTracker:
         self._turns, self._delegates, self._plugins, self._previews = turns, delegates, plugins, previews
         self._wake_outbox, self._tasks = wake_outbox, tasks
         self.clock, self.telemetry, self.patience = clock, telemetry, patience
-        self.pushes = pushes
+        self.pushes, self.files = pushes, files
         self._vigils = Vigils(self, self._rouse)
         self.adopt: Callable[[Turn], None] = _nowhere  # how a turn that is at work again gets its lane
         self._pursuits: dict[str, Pursuit] = {}
@@ -215,6 +217,11 @@ class TaskTracker:
             return ()
         rendered = (RenderedPiece(piece.key, text_of(piece.parts), plugin.render(piece)) for piece in pieces)
         return tuple(piece for piece in rendered if piece.payloads)
+
+    async def keep(self, turn: Turn, pieces: tuple[Piece, ...]) -> None:
+        plugin = self._plugins.get(turn.address.source.account)
+        if plugin is not None and plugin.capabilities.keeps_files:
+            await keep_files(self.files, pieces, self.telemetry)
 
     def spawn(self, work: Callable[[], Awaitable[None]], name: str) -> None:
         self._tasks.create_task(self._beside(work, name), name=name)

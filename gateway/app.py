@@ -33,6 +33,7 @@ from gateway import gauges
 from gateway.api import ControlApi
 from gateway.composition import Line
 from gateway.draining import Stop, drain
+from gateway.files import FolderFiles
 from gateway.front_page import front_page
 from gateway.health import Health, Operator, health_routes
 from gateway.missing import missing, tell
@@ -86,6 +87,9 @@ async def _serve(settings: Settings, reread: Callable[[], Settings], telemetry: 
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.again)
     gateway = settings.gateway
+    files = FolderFiles(
+        gateway.files, clock, limit=gateway.file_limit, total=gateway.files_limit, retention=gateway.retention
+    )
     try:
         async with (
             SqliteStore(
@@ -97,14 +101,16 @@ async def _serve(settings: Settings, reread: Callable[[], Settings], telemetry: 
             GuardedClient() as client,
             asyncio.TaskGroup() as tasks,
         ):
-            host = Host(client, store, store, store, clock, holder, gateway.public_url, telemetry=telemetry)
+            host = Host(
+                client, store, store, store, clock, holder, gateway.public_url, telemetry=telemetry, files=files
+            )
             line = Line(settings, store, host, tasks, clock, telemetry)
             supervisor = Supervisor(clock, telemetry)
             asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, _reload, line, supervisor, reread, telemetry)
             health = Health(lambda: store.healthy or "", supervisor.states, pressure=line.pressure)
             async with _listening(line, supervisor, health, telemetry):
                 if await _held(store, stop, telemetry):
-                    await _work(line, supervisor, health, stop, tasks, telemetry)
+                    await _work(line, files, supervisor, health, stop, tasks, telemetry)
             raise _Stopped
     except* _Stopped:
         telemetry.event("gateway.stopped")
@@ -213,6 +219,7 @@ async def _held(store: SqliteStore, stop: Stop, telemetry: Telemetry) -> bool:
 
 async def _work(
     line: Line,
+    files: FolderFiles,
     supervisor: Supervisor,
     health: Health,
     stop: Stop,
@@ -225,7 +232,7 @@ async def _work(
     recovered = await line.recover()
     telemetry.event("gateway.started", **recovered, plugins=len(line.plugins), agents=len(line.delegates))
     receiving = [_receive(line, supervisor, tasks, name) for name in line.plugins]
-    housekeeping = tasks.create_task(_keep_house(line, telemetry), name="housekeeping")
+    housekeeping = tasks.create_task(_keep_house(line, files, telemetry), name="housekeeping")
     health.is_listening = True
     gc.collect()
     gc.freeze()
@@ -239,7 +246,7 @@ def _receive(line: Line, supervisor: Supervisor, tasks: asyncio.TaskGroup, name:
     return supervisor.start(tasks, name, lambda: plugin.run(line.intake(name)), report=lambda: plugin.health)
 
 
-async def _keep_house(line: Line, telemetry: Telemetry) -> None:
+async def _keep_house(line: Line, files: FolderFiles, telemetry: Telemetry) -> None:
     """Remove what retention no longer keeps, a little at a time."""
     while True:
         await asyncio.sleep(HOUSEKEEPING)
@@ -248,8 +255,9 @@ async def _keep_house(line: Line, telemetry: Telemetry) -> None:
         except StoreUnavailable as error:
             telemetry.event("store.unavailable", error=str(error))
         else:
-            if removed:
-                telemetry.event("store.pruned", rows=removed)
+            forgotten = await files.prune(line.host.clock.now())
+            if removed or forgotten:
+                telemetry.event("store.pruned", rows=removed, files=forgotten)
 
 
 def _loop_factory() -> "type[asyncio.AbstractEventLoop] | None":

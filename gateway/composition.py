@@ -83,6 +83,7 @@ class Line:
             lambda account: self._accounts[account].routes.fallbacks,
             self.pushes,
             self._followers,
+            host.files,
         )
         self.desk = Desk(
             store,

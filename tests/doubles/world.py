@@ -11,6 +11,7 @@ from core.access import Access
 from core.clock import SystemClock
 from core.desk import Desk
 from core.envelope import Inbound
+from core.files import NO_FILES, Files
 from core.followed import FollowingPlugin
 from core.helm import Delegate
 from core.identity import Source
@@ -74,6 +75,7 @@ class World:
         push_base: str = "",
         routes: Routes | None = None,
         others: Sequence[FakeAgent] = (),
+        files: Files = NO_FILES,
     ) -> None:
         """`others` are agents that a message may name besides the account's own."""
         self.store, self.agent, self.plugin, self.events = store, agent, plugin, Events()
@@ -108,6 +110,7 @@ class World:
             lambda _account: self.routes.fallbacks,
             self.pushes,
             self._followers,
+            files,
         )
         self.desk = Desk(
             store,
