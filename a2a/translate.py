@@ -2,7 +2,7 @@
 
 Pure functions. What an agent says is taken leniently where that is safe (a missing contextId is the one we know, an
 unreadable timestamp is none, an unknown kind of part is left out) and refused where a guess could do harm: a state
-nobody knows, an event without its content. File bytes are passed on both ways as far as BYTES_MOST goes; of what is
+nobody knows, an event without its content. File bytes are passed on as far as SENT_MOST and BYTES_MOST go; of what is
 more, only that it was there. A URL is passed on as text and never fetched.
 """
 
@@ -22,6 +22,7 @@ from core.push import Push
 OUTPUT_MODES = ("text/plain", "text/markdown", "application/json")  # what a chat can show; a wish, not a filter
 OCTETS = "application/octet-stream"
 HOPS = "frontdesk/hops"  # in a message's metadata: how many gateways it has passed through
+SENT_MOST = 10 << 20  # bytes of files inside one message to an agent, all together: as much as one file may have
 BYTES_MOST = 1 << 20  # bytes of files inside one message or artifact, all together: what is kept in a database's rows
 
 STATES = {
@@ -63,7 +64,7 @@ def push_config(push: Push) -> dict[str, Any]:
 
 def parts_out(parts: tuple[Part, ...]) -> list[dict[str, Any]]:
     """At least one part, since a message without any is refused (section 4.1.4)."""
-    spelled, left = [], BYTES_MOST
+    spelled, left = [], SENT_MOST
     for part in parts:
         left -= len(part.content) if isinstance(part, File) and part.content is not None else 0
         spelled.append(_part_out(part, fits=left >= 0))

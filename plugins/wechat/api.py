@@ -6,17 +6,23 @@ UTF-8 and not as escapes, which people would see as they are.
 """
 
 import json
-from typing import Any, Protocol
+import secrets
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeVar
+from urllib.parse import urlencode
 
 from core.clock import Clock
 from core.delivery import Refusal, Rejected, Unknown
 from core.doors.outbound import Ambiguous, Answer, GuardedClient, NotSent, OutboundPolicy, Timeouts
 from core.telemetry import Telemetry
-from plugins.wechat.codes import STALE, meaning_of, rejected
+from plugins.wechat.codes import NO_PERMISSION, STALE, meaning_of, rejected
 from plugins.wechat.failures import ApiFailure
 from plugins.wechat.health import Health
 from plugins.wechat.xml import clean
 
+T = TypeVar("T")
 _JSON = {"Content-Type": "application/json"}
 BODY_LIMIT = 1 << 20  # bytes; answers are some hundred
 
@@ -42,35 +48,101 @@ class Wire:
         self._timeouts = Timeouts(connect=min(5.0, timeout), head=timeout, idle=timeout, whole=timeout + 5.0)
 
     async def post(self, call: str, body: dict[str, Any], *, token: str = "") -> dict[str, Any]:
-        started = self.clock.monotonic()
-        outcome = "ok"
+        data = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+        with self._observed(call):
+            return self._checked(_believed(await self._exchange("POST", self._url(call, token), _JSON, data)))
+
+    async def upload(self, call: str, file: "FormFile", *, token: str, **query: str) -> dict[str, Any]:
+        headers, data = file.as_form()
+        with self._observed(call):
+            return self._checked(
+                _believed(await self._exchange("POST", self._url(call, token, **query), headers, data))
+            )
+
+    async def download(self, call: str, *, token: str, limit: int, **query: str) -> Answer | dict[str, Any]:
+        """A file's bytes; or what the platform says in its place. Only a file is larger than `limit` says."""
+        with self._observed(call):
+            return self._file(await self._exchange("GET", self._url(call, token, **query), {}, None, limit=limit))
+
+    async def follow(self, call: str, url: str, *, limit: int) -> Answer:
+        """A file at an address that the platform named in answer to `call`."""
+        with self._observed(call):
+            found = self._file(await self._exchange("GET", url, {}, None, limit=limit, anywhere=True))
+            if isinstance(found, dict):
+                raise ApiFailure(Rejected(Refusal.MALFORMED, "there is no file at the address that was named"))
+            return found
+
+    def _file(self, answer: Answer) -> Answer | dict[str, Any]:
+        """A refusal comes as a 200 too, and its type says nothing: no picture, voice or video begins with a brace."""
+        if answer.status == 200 and answer.body.lstrip()[:1] != b"{":
+            return answer
+        return self._checked(_believed(answer))
+
+    def _url(self, call: str, token: str, **query: str) -> str:
+        query = {"access_token": token, **query} if token else query
+        return f"{self._base}/cgi-bin/{call}" + (f"?{urlencode(query)}" if query else "")
+
+    def _checked(self, said: dict[str, Any]) -> dict[str, Any]:
+        code = _code(said)
+        if code:
+            words = str(said.get("errmsg", ""))
+            raise ApiFailure(rejected(code, self.clock.now(), words), code, words)
+        return said
+
+    @contextmanager
+    def _observed(self, call: str) -> Iterator[None]:
+        started, outcome = self.clock.monotonic(), "unanswered"
         try:
-            said = _believed(await self._exchange(call, body, token))
-            code = _code(said)
-            if code:
-                outcome = f"{code} {meaning_of(code).name}"
-                words = str(said.get("errmsg", ""))
-                raise ApiFailure(rejected(code, self.clock.now(), words), code, words)
-            return said
+            yield
+            outcome = "ok"
         except ApiFailure as failure:
-            outcome = outcome if failure.code is not None else "unanswered"
+            if failure.code is not None:
+                outcome = f"{failure.code} {meaning_of(failure.code).name}"
             raise
         finally:
             self.health.counts[f"{call} {outcome}"] += 1
             seconds = round(self.clock.monotonic() - started, 6)
             self._telemetry.event("channel.called", account=self.account, call=call, outcome=outcome, duration=seconds)
 
-    async def _exchange(self, call: str, body: dict[str, Any], token: str) -> Answer:
-        url = f"{self._base}/cgi-bin/{call}" + (f"?access_token={token}" if token else "")
-        data = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+    async def _exchange(
+        self,
+        method: str,
+        url: str,
+        headers: dict[str, str],
+        data: bytes | None,
+        *,
+        limit: int = BODY_LIMIT,
+        anywhere: bool = False,
+    ) -> Answer:
+        policy = replace(
+            self._policy, body_limit=max(limit, BODY_LIMIT), https_only=self._policy.https_only and not anywhere
+        )
         try:
             return await self._client.request(
-                "POST", url, policy=self._policy, headers=_JSON, body=data, timeouts=self._timeouts
+                method, url, policy=policy, headers=headers, body=data, timeouts=self._timeouts
             )
         except NotSent as error:
             raise ApiFailure(Rejected(Refusal.UNAVAILABLE, error.reason)) from None
         except Ambiguous as error:
             raise ApiFailure(Unknown(error.reason)) from None
+
+
+@dataclass(frozen=True, slots=True)
+class FormFile:
+    """A file as the only field of a form (RFC 7578). Its name is ours, so that nothing in it needs escaping."""
+
+    field: str
+    name: str
+    content: bytes
+
+    def as_form(self) -> tuple[dict[str, str], bytes]:
+        boundary = secrets.token_hex(16)
+        head = (
+            f'--{boundary}\r\nContent-Disposition: form-data; name="{self.field}"; filename="{self.name}"\r\n'
+            "Content-Type: application/octet-stream\r\n\r\n"
+        )
+        headers = {"Content-Type": f"multipart/form-data; boundary={boundary}"}
+        return headers, head.encode() + self.content + f"\r\n--{boundary}--\r\n".encode()
 
 
 class Tokens(Protocol):
@@ -87,13 +159,39 @@ class Api:
 
     async def text(self, open_id: str, words: str) -> None:
         """A customer-service message (developer guide, "customer service messages")."""
-        await self._call(
-            "message/custom/send", {"touser": open_id, "msgtype": "text", "text": {"content": clean(words)}}
-        )
+        await self.message(open_id, "text", {"content": clean(words)})
+
+    async def message(self, open_id: str, kind: str, said: Mapping[str, str]) -> None:
+        """One of another kind ("image", "voice", "video"): what it says of itself."""
+        body = {"touser": open_id, "msgtype": kind, kind: {name: clean(value) for name, value in said.items()}}
+        await self._call(lambda token: self._wire.post("message/custom/send", body, token=token))
 
     async def typing(self, open_id: str) -> None:
         """The sign that somebody writes; it fades after 15 s, and goes with the next message."""
-        await self._call("message/custom/typing", {"touser": open_id, "command": "Typing"})
+        body = {"touser": open_id, "command": "Typing"}
+        await self._call(lambda token: self._wire.post("message/custom/typing", body, token=token))
+
+    async def upload(self, kind: str, name: str, content: bytes) -> str:
+        """The media_id of a file that the platform keeps for three days ("temporary media")."""
+        file = FormFile("media", name, content)
+        said = await self._call(
+            lambda token: self._wire.upload("media/upload", file, token=token, type=kind), is_message=False
+        )
+        media_id = said.get("thumb_media_id" if kind == "thumb" else "media_id") or said.get("media_id")
+        if not isinstance(media_id, str) or not media_id:
+            raise ApiFailure(Rejected(Refusal.UNAVAILABLE, "the platform's answer has no media_id"))
+        return media_id
+
+    async def download(self, media_id: str, limit: int) -> tuple[bytes, str]:
+        """The bytes behind a media_id, and their type. Of a video the platform gives the address instead."""
+        found = await self._call(
+            lambda token: self._wire.download("media/get", token=token, limit=limit, media_id=media_id),
+            is_message=False,
+        )
+        if isinstance(found, dict):
+            found = await self._wire.follow("media/get", str(found.get("video_url", "")), limit=limit)
+        media_type = found.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+        return found.body, media_type if media_type.startswith(("image/", "audio/", "video/")) else ""
 
     async def look(self) -> None:
         """Have a token at hand, or know why there is none."""
@@ -103,20 +201,24 @@ class Api:
             self._wire.health.failed(failure)
             raise
 
-    async def _call(self, call: str, body: dict[str, Any]) -> None:
+    async def _call(self, make: Callable[[str], Awaitable[T]], *, is_message: bool = True) -> T:
+        """`is_message`: an account that may not do this may send no customer-service messages."""
         health = self._wire.health
         try:
             token = await self._tokens.present()
             try:
-                await self._wire.post(call, body, token=token)
+                found = await make(token)
             except ApiFailure as failure:
                 if failure.code not in STALE:
                     raise
-                await self._wire.post(call, body, token=await self._tokens.present(refused=token))
+                found = await make(await self._tokens.present(refused=token))
         except ApiFailure as failure:
-            health.failed(failure)
+            if is_message or failure.code != NO_PERMISSION:
+                health.failed(failure)
             raise
-        health.succeeded()
+        if is_message:
+            health.succeeded()
+        return found
 
 
 def _believed(answer: Answer) -> dict[str, Any]:

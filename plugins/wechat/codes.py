@@ -21,6 +21,8 @@ class Meaning:
     zh: str
 
 
+NO_PERMISSION = 48001
+BAD_MEDIA = 40007
 STALE = frozenset({40001, 40014, 42001})  # the access_token is not good (any more): fetch it anew, repeat once
 
 MEANINGS: dict[int, Meaning] = {
@@ -28,6 +30,10 @@ MEANINGS: dict[int, Meaning] = {
     40001: Meaning("bad_token", Refusal.UNAUTHORISED, "the access_token or AppSecret is refused", "凭证无效"),
     40002: Meaning("bad_grant", Refusal.UNAUTHORISED, "the grant type is refused", "不合法的凭证类型"),
     40003: Meaning("bad_openid", Refusal.BLOCKED, "this account knows no such OpenID", "不合法的 OpenID"),
+    40004: Meaning("bad_media_type", Refusal.MALFORMED, "the kind of the file is refused", "不合法的媒体文件类型"),
+    40005: Meaning("bad_file_type", Refusal.MALFORMED, "the type of the file is refused", "不合法的文件类型"),
+    40006: Meaning("bad_file_size", Refusal.MALFORMED, "the file is too large", "不合法的文件大小"),
+    40007: Meaning("bad_media", Refusal.MALFORMED, "the platform has no such file (any more)", "不合法的媒体文件 id"),
     40013: Meaning("bad_app_id", Refusal.UNAUTHORISED, "the AppID is refused: see app_id", "AppID 无效"),
     40014: Meaning("bad_token", Refusal.UNAUTHORISED, "the access_token is refused", "不合法的 access_token"),
     40125: Meaning(
@@ -47,6 +53,7 @@ MEANINGS: dict[int, Meaning] = {
     42001: Meaning("token_expired", Refusal.UNAUTHORISED, "the access_token has expired", "access_token 已过期"),
     43004: Meaning("not_followed", Refusal.BLOCKED, "the person does not follow the account", "用户未关注公众号"),
     43019: Meaning("blacklisted", Refusal.BLOCKED, "the person is on the account's blacklist", "用户在黑名单中"),
+    45001: Meaning("file_too_large", Refusal.MALFORMED, "the file is too large", "多媒体文件大小超过限制"),
     45002: Meaning("too_long", Refusal.MALFORMED, "the message is too long", "消息内容超过限制"),
     45009: Meaning(
         "daily_quota", Refusal.THROTTLED, "the account's calls of the day are used up", "当日调用次数已用完"

@@ -55,22 +55,36 @@ class Pace:
         return REQUESTS * self.patience
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request for a message, as far as this process has seen them."""
+
+    number: int
+    began: float  # when the first of them arrived, on the monotonic clock
+
+
 class Requests:
     """Which request of its message one is; in memory, since the store knows when the first came."""
 
     def __init__(self) -> None:
-        self._counts: OrderedDict[str, int] = OrderedDict()
+        self._asked: OrderedDict[str, Asked] = OrderedDict()
 
-    def count(self, key: str) -> int:
-        self._counts[key] = self._counts.get(key, 0) + 1
-        self._counts.move_to_end(key)
-        while len(self._counts) > REMEMBERED:
-            self._counts.popitem(last=False)
-        return self._counts[key]
+    def count(self, key: str, began: float) -> Asked:
+        before = self._asked.get(key, Asked(0, began))
+        asked = self._asked[key] = Asked(before.number + 1, before.began)
+        self._asked.move_to_end(key)
+        while len(self._asked) > REMEMBERED:
+            self._asked.popitem(last=False)
+        return asked
 
 
 def carried(delivery: Delivery) -> str | None:
-    """What a passive reply says for a delivery."""
+    """What a passive reply says for a delivery, where files can be shown otherwise."""
+    return None if "file" in delivery.payload else carried_in_words(delivery)
+
+
+def carried_in_words(delivery: Delivery) -> str | None:
+    """The same where nothing else can be sent: of a file, its name."""
     words = marked(delivery)
     return words if delivery.op is not Op.WITHDRAW and len(words.encode()) <= TEXT_LIMIT else None
 
@@ -111,7 +125,7 @@ class Reply:
             self._window.leave()
             return success()
         self._window.leave(unheard=True)
-        return await self._hold()
+        return await hold(self._request, self._pace, self._began)
 
     async def _say(self, answer: str) -> web.StreamResponse:
         if self._left() <= 0:  # too late to be heard
@@ -132,17 +146,18 @@ class Reply:
 
     async def _lost(self) -> web.StreamResponse:
         self._window.leave(unheard=True)
-        return await self._hold()
-
-    async def _hold(self) -> web.StreamResponse:
-        """Without a word until the platform has hung up, so that it asks again; then this end hangs up too."""
-        await asyncio.sleep(max(0.0, self._began + 1.1 * self._pace.patience - time.monotonic()))
-        if self._request.transport is not None:
-            self._request.transport.abort()
-        return web.Response(status=503)
+        return await hold(self._request, self._pace, self._began)
 
     def _left(self, share: float = 1.0) -> float:
         return self._began + share * self._pace.reply_within - time.monotonic()
+
+
+async def hold(request: web.Request, pace: Pace, began: float) -> web.StreamResponse:
+    """Without a word until the platform has hung up, so that it asks again; then this end hangs up too."""
+    await asyncio.sleep(max(0.0, began + 1.1 * pace.patience - time.monotonic()))
+    if request.transport is not None:
+        request.transport.abort()
+    return web.Response(status=503)
 
 
 def success() -> web.Response:

@@ -14,9 +14,11 @@ from core.delivery import Delivery, Op, Outcome, Payload, Piece, Refusal, Reject
 from core.plugin import AgentPlugin, Capabilities, Host, Intake, PreviewFrame
 from plugins.wechat.api import Api, Wire
 from plugins.wechat.cipher import Seal
-from plugins.wechat.codes import rejected
+from plugins.wechat.codes import NO_PERMISSION, rejected
 from plugins.wechat.failures import ApiFailure
 from plugins.wechat.health import Health
+from plugins.wechat.incoming import Incoming
+from plugins.wechat.media import Media
 from plugins.wechat.passive import Pace, marked
 from plugins.wechat.render import payloads_of
 from plugins.wechat.settings import WechatSettings
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
 KIND = "wechat"
 ACTIVITY_INTERVAL = 15.0  # seconds; the typing state fades after 15 (developer guide, "customer service input status")
 PERMISSION_RETRY = 3600.0  # seconds after which an account that was told it has no permission is believed to have it
-NO_PERMISSION = 48001
 
 
 class Permission:
@@ -57,6 +58,8 @@ class WechatPlugin:
         self._health = Health(account, settings.mode)
         self._permission = Permission(settings.customer_service, host.clock)
         self._api = self._api_of(account, host)
+        self._media = Media(account, self._api, host.files, host.state, host.clock) if self._api is not None else None
+        self._incoming = Incoming(self._api.download if self._api is not None else None, host.files, host.telemetry)
         self._webhook = Webhook(
             account,
             settings.token.get_secret_value(),
@@ -65,13 +68,16 @@ class WechatPlugin:
             language=settings.language or "en",
             waits=lambda: settings.use_retries if settings.use_retries is not None else not self._permission.is_given,
             may_send=lambda: self._permission.is_given,
+            incoming=self._incoming,
             clock=host.clock,
             health=self._health,
         )
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities(activity_interval=ACTIVITY_INTERVAL if self._permission.is_given else None)
+        return Capabilities(
+            activity_interval=ACTIVITY_INTERVAL if self._permission.is_given else None, keeps_files=True
+        )
 
     @property
     def health(self) -> dict[str, object]:
@@ -81,9 +87,12 @@ class WechatPlugin:
         self._webhook.opens(intake)
         self._health.becomes("receiving", self._health.note)
         try:
-            await self._look()
-            await asyncio.Event().wait()
+            async with asyncio.TaskGroup() as tasks:
+                self._incoming.opens(tasks)
+                await self._look()
+                await asyncio.Event().wait()
         finally:
+            self._incoming.closes()
             self._webhook.closes()
 
     def routes(self, ingress: "Ingress") -> Iterable["Route"]:
@@ -95,10 +104,14 @@ class WechatPlugin:
     async def send(self, delivery: Delivery) -> Outcome:
         if delivery.op is Op.WITHDRAW:
             return Sent(())
-        if self._api is None or not self._permission.is_given:
+        if self._api is None or self._media is None or not self._permission.is_given:
             return Rejected(Refusal.WINDOW_CLOSED, rejected(NO_PERMISSION, self._clock.now()).reason)
+        chat, file = delivery.address.chat, delivery.payload.get("file")
         try:
-            await self._api.text(delivery.address.chat, marked(delivery))
+            if file is not None:
+                await self._media.show(chat, file, marked(delivery))
+            else:
+                await self._api.text(chat, marked(delivery))
         except ApiFailure as failure:
             if failure.code == NO_PERMISSION:
                 self._permission.denied()

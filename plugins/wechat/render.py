@@ -11,11 +11,14 @@ import re
 import regex
 
 from core.delivery import Payload, Piece
+from core.files import id_of
 from core.parts import Data, File, Part, Text
+from plugins.wechat.media import Kind, kind_of
 
 TEXT_LIMIT = 2048  # bytes of UTF-8 in a text message (customer-service messages, 45002 above)
 MARKS = 48  # bytes kept free for what a sent part may be prefixed with
 PART_LIMIT = TEXT_LIMIT - MARKS
+NOT_SHOWN = " (cannot be shown here / 此处无法显示)"
 DATA_LIMIT = 1500  # characters of JSON
 CLUSTER = 64  # code points that are looked at around a cut; the longest known emoji has ten
 
@@ -37,22 +40,40 @@ _BORDERS = ("\n\n", "\n", "。", "！", "？", ". ", "，", " ")
 
 
 def payloads_of(piece: Piece) -> tuple[Payload, ...]:
-    """`{"text": words}` for each message, () when the piece shows nothing."""
-    return tuple({"text": part} for part in split(text_of_piece(piece)))
+    """`{"text": words}` for each message, with a `file` where it is one that the platform shows; () for nothing."""
+    payloads: list[Payload] = []
+    run: list[Part] = []
+    for part in piece.parts:
+        kind = kind_of(part) if isinstance(part, File) else None
+        if isinstance(part, File) and kind is not None:
+            payloads += [*_texts(run), _shown(part, kind)]
+            run = []
+        else:
+            run.append(part)
+    return (*payloads, *_texts(run))
 
 
-def text_of_piece(piece: Piece) -> str:
+def _shown(file: File, kind: Kind) -> Payload:
+    named = {"kind": kind.name, "id": id_of(file.content or b""), "type": file.media_type, "name": _label(file)}
+    return {"text": _words(file), "file": named}
+
+
+def _texts(parts: list[Part]) -> list[Payload]:
+    return [{"text": part} for part in split(text_of_parts(tuple(parts)))]
+
+
+def text_of_parts(parts: tuple[Part, ...]) -> str:
     """Texts are joined as they are, since chunks of one artifact are; everything else stands apart."""
     blocks: list[str] = []
     was_text = False
-    for part in piece.parts:
+    for part in parts:
         is_text = isinstance(part, Text)
         if is_text and was_text:
             blocks[-1] += _words(part)
         else:
             blocks.append(_words(part))
         was_text = is_text
-    shown = [degraded(block) if isinstance(part, Text) else block for block, part in _paired(blocks, piece.parts)]
+    shown = [degraded(block) if isinstance(part, Text) else block for block, part in _paired(blocks, parts)]
     return "\n\n".join(block for block in shown if block.strip()).strip("\n")
 
 
@@ -105,12 +126,16 @@ def _words(part: Part) -> str:
     match part:
         case Text(text):
             return text
-        case File(name, media_type, url):
-            label = " ".join(name.split())[:200] or media_type or "file"
-            return f"📎 {label}\n{url}" if url.startswith(("http://", "https://")) else f"📎 {label}"
+        case File(url=url):
+            where = f"\n{url}" if url.startswith(("http://", "https://")) else NOT_SHOWN
+            return f"📎 {_label(part)}{where}"
         case Data(value):
             text = json.dumps(value, ensure_ascii=False, indent=2, default=str)
             return text if len(text) <= DATA_LIMIT else text[:DATA_LIMIT] + "\n…"
+
+
+def _label(file: File) -> str:
+    return " ".join(file.name.split())[:200] or file.media_type or "file"
 
 
 def _led(label: str, url: str) -> str:

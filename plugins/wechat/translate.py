@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from core.envelope import Inbound, Unreadable
-from core.parts import Data, Part, Text
+from core.parts import Data, File, Part, Text
 from plugins.wechat.xml import BadXml, Fields, read
 
 WORK = frozenset({"subscribe", "SCAN", "CLICK"})  # events by which a person asks for something; the rest is history
@@ -40,6 +40,11 @@ def inbound(raw: bytes, *, language: str = "", nonce: str = "") -> Inbound | Unr
         unsupported=unsupported,
         language=language or None,
     )
+
+
+def media_in(raw: bytes) -> str:
+    """The media_id of the picture, voice or video that a readable push brings; "" where it names none."""
+    return str(read(raw).get("MediaId") or "").strip()
 
 
 class _Missing(ValueError):
@@ -91,10 +96,24 @@ def _said(fields: Fields) -> tuple[Part, ...]:
     return () if not text.strip() or text.strip() == _UNSHOWN else (Text(text),)
 
 
-def _recognised(fields: Fields) -> tuple[Part, ...]:
-    """The words that the platform recognised in a voice message; it is often silent, and may stop altogether."""
+def _voice(fields: Fields) -> tuple[Part, ...]:
+    """The words that the platform recognised, which is often silent, and may stop altogether; and the voice itself."""
     text = str(fields.get("Recognition") or "").strip()
-    return (Text(text),) if text else ()
+    form = str(fields.get("Format") or "amr").strip().lower()
+    form = form if form.isascii() and form.isalnum() else "amr"
+    words: tuple[Part, ...] = (Text(text),) if text else ()
+    return (*words, File(f"voice.{form[:8]}", f"audio/{form[:8]}"))
+
+
+def _picture(fields: Fields) -> tuple[Part, ...]:
+    """Its address is public; it is handed on only where the picture itself cannot be had."""
+    url = str(fields.get("PicUrl") or "").strip()
+    return (File("image.jpg", "image/jpeg", url if url.startswith(("http://", "https://")) else ""),)
+
+
+def _video(fields: Fields) -> tuple[Part, ...]:
+    del fields
+    return (File("video.mp4", "video/mp4"),)
 
 
 def _location(fields: Fields) -> tuple[Part, ...]:
@@ -121,8 +140,11 @@ def _number(value: Any) -> float | None:
 _PLACE = {"latitude": "Location_X", "longitude": "Location_Y", "scale": "Scale"}
 _KINDS: Mapping[str, Callable[[Fields], tuple[Part, ...]]] = {
     "text": _said,
-    "voice": _recognised,
+    "voice": _voice,
+    "image": _picture,
+    "video": _video,
+    "shortvideo": _video,
     "location": _location,
     "link": _link,
 }
-_NAMES = {"text": "sticker", "shortvideo": "video"}
+_NAMES = {"text": "sticker"}

@@ -19,13 +19,28 @@ from core.doors.ingress import Ingress, Refusal
 from core.envelope import Inbound, Unreadable
 from core.errors import Busy, StoreUnavailable
 from core.notices import sentence
+from core.parts import File
 from core.plugin import Accepted, Duplicate, Intake
 from core.window import Gather, ReplyWindow
 from plugins.wechat import xml
 from plugins.wechat.cipher import BadSeal, Seal, is_signature, opened, signature
 from plugins.wechat.health import Health
-from plugins.wechat.passive import GATHER, Pace, Reply, Requests, Write, carried, joined, success
-from plugins.wechat.translate import inbound
+from plugins.wechat.incoming import Incoming, without_files
+from plugins.wechat.passive import (
+    GATHER,
+    REQUESTS,
+    Asked,
+    Pace,
+    Reply,
+    Requests,
+    Write,
+    carried,
+    carried_in_words,
+    hold,
+    joined,
+    success,
+)
+from plugins.wechat.translate import inbound, media_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -33,6 +48,7 @@ if TYPE_CHECKING:
     from core.doors.ingress import Route
 
 FRESH = 300.0  # seconds that a signed query is good for, either way; the platform signs each request anew
+FETCHING = 0.8  # of `reply_within` is what a request waits for a file; the rest is for the answer
 STARTING_RETRY_AFTER = "2"  # seconds
 NONCES = 20_000  # remembered in plain mode; past it the oldest, which is stale by then unless 66 come in a second
 _TYPES = ("text/xml", "application/xml")
@@ -49,6 +65,7 @@ class Webhook:
         language: str,
         waits: "Callable[[], bool]",
         may_send: "Callable[[], bool]",
+        incoming: Incoming,
         clock: Clock,
         health: Health,
     ) -> None:
@@ -56,6 +73,7 @@ class Webhook:
         self.path = f"/hooks/{account}"
         self._token, self._seals, self._pace, self._language = token, seals, pace, language
         self._waits, self._may_send, self._clock, self._health = waits, may_send, clock, health
+        self._incoming = incoming
         self._nonces: OrderedDict[str, str] = OrderedDict()
         self._requests = Requests()
         self._intake: Intake | None = None
@@ -119,15 +137,31 @@ class Webhook:
         if isinstance(item, Unreadable) or item.is_event:
             await self._keep(self._intake, item)
             return success()
-        return await self._answered(self._intake, request, item, self._writer(request, words, seal), began)
+        asked = self._requests.count(item.keys[0], began)
+        whole = await self._whole(self._intake, item, words, asked, began)
+        if whole is None:
+            return await hold(request, self._pace, began)
+        return await self._answered(self._intake, request, whole, self._writer(request, words, seal), asked, began)
+
+    async def _whole(self, intake: Intake, item: Inbound, words: bytes, asked: Asked, began: float) -> Inbound | None:
+        """With the file it brings, within this request or the next; None: not yet. The last one waits no longer."""
+        if not any(isinstance(part, File) for part in item.parts):
+            return item
+        media_id = media_in(words)
+        if not media_id or not await intake.lets_in(item):
+            return without_files(item)
+        left = began + FETCHING * self._pace.reply_within - time.monotonic()
+        found = await self._incoming.with_files(item, media_id, left)
+        return without_files(item) if found is None and asked.number >= REQUESTS else found
 
     async def _answered(
-        self, intake: Intake, request: web.Request, item: Inbound, write: Write, began: float
+        self, intake: Intake, request: web.Request, item: Inbound, write: Write, asked: Asked, began: float
     ) -> web.StreamResponse:
-        number = self._requests.count(item.keys[0])
-        until = self._clock.now() + self._pace.all_requests
-        gather = None if self._may_send() else Gather(self._clock.now() + GATHER * self._pace.reply_within, joined)
-        window = ReplyWindow(until, carried, returns=self._waits(), gather=gather)
+        now = self._clock.now()
+        until = now + self._pace.all_requests - (time.monotonic() - asked.began)
+        gather = None if self._may_send() else Gather(now + GATHER * self._pace.reply_within, joined)
+        carry = carried if self._may_send() else carried_in_words
+        window = ReplyWindow(until, carry, returns=self._waits(), gather=gather)
         try:
             (admission,) = await intake.accept([item], window=window)
         except Busy:
@@ -137,7 +171,7 @@ class Webhook:
             raise _later("store", str(max(1, round(error.retry_after)))) from error
         if not isinstance(admission, Accepted | Duplicate) or not admission.envelope:
             return success()
-        is_last = number >= 3 or window.ends - self._clock.now() <= 1.2 * self._pace.patience
+        is_last = asked.number >= REQUESTS or window.ends - self._clock.now() <= 1.2 * self._pace.patience
         reply = Reply(request, window, self._pace, write, began)
         try:
             return await reply.give(is_last=is_last, language=self._language, may_send=self._may_send())

@@ -141,7 +141,7 @@ def test_bytes_go_out_in_every_spelling_and_come_back(proto: bool) -> None:
 
 
 def test_bytes_that_are_too_many_go_out_as_the_word_that_they_were_there() -> None:
-    (part,) = translate.parts_out((File("big", "x/y", content=bytes(translate.BYTES_MOST + 1)),))
+    (part,) = translate.parts_out((File("big", "x/y", content=bytes(translate.SENT_MOST + 1)),))
     assert part == {"text": "[file without content: big, x/y]"}
 
 

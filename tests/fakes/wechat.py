@@ -10,7 +10,7 @@ import itertools
 import json
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,6 +28,13 @@ TEXT_LIMIT = 2048  # bytes
 QUOTA = 5  # customer-service messages for each message of the person
 WINDOW = 48 * 3600.0  # seconds
 TOKEN_LIFE = 7200.0  # seconds
+MEDIA_LIFE = 3 * 86_400.0  # seconds
+MEDIA = {  # bytes, and endings of the file's name
+    "image": (10 << 20, (".png", ".jpg", ".gif")),
+    "voice": (2 << 20, (".amr", ".mp3")),
+    "video": (10 << 20, (".mp4",)),
+    "thumb": (64 << 10, (".jpg",)),
+}
 OVERLAP = 300.0  # seconds for which the token before is good
 FAILURE = "该公众号提供的服务出现故障，请稍后再试"  # what people see when the account does not answer properly
 
@@ -40,7 +47,8 @@ def open_id(name: str) -> str:
 @dataclass(frozen=True)
 class Shown:
     road: str  # "passive", "service", "failure"
-    text: str
+    text: str  # of a picture, voice or video: its kind in brackets
+    media: bytes = b""
 
 
 @dataclass
@@ -61,6 +69,14 @@ class AccessToken:
     ends: float
 
 
+@dataclass(frozen=True)
+class Medium:
+    kind: str
+    content: bytes
+    media_type: str
+    ends: float
+
+
 class FakeWechat(Loopback):
     def __init__(self, *, clock: Callable[[], float] = time.time, latency: float = 0.0) -> None:
         super().__init__()
@@ -76,11 +92,13 @@ class FakeWechat(Loopback):
         self.tokens: list[AccessToken] = []
         self._numbers = itertools.count(1)
         self.message_ids = itertools.count(24_000_000_000_000_001)
-        self.media: dict[str, tuple[bytes, str, float]] = {}  # by media id: bytes, type, when it ends
+        self.media: dict[str, Medium] = {}  # by media id
+        self.downloads = 0
 
     def add_routes(self, router: web.UrlDispatcher) -> None:
         router.add_post("/cgi-bin/media/upload", self._upload)
         router.add_get("/cgi-bin/media/get", self._download)
+        router.add_get("/video/{media_id}", self._video)
         router.add_post("/cgi-bin/{call:.+}", self._called)
 
     # ------------------------------------------------------------------ for tests
@@ -93,9 +111,15 @@ class FakeWechat(Loopback):
         for token in self.tokens:
             token.ends = 0.0
 
-    def show(self, person: str, road: str, text: str) -> None:
-        self.people[person].shown.append(Shown(road, text))
+    def show(self, person: str, road: str, text: str, media: bytes = b"") -> None:
+        self.people[person].shown.append(Shown(road, text, media))
         self.changes.mark()
+
+    def add_media(self, kind: str, content: bytes, media_type: str) -> str:
+        """Its media_id, good for three days."""
+        media_id = f"media-{next(self._numbers)}"
+        self.media[media_id] = Medium(kind, content, media_type, self.clock() + MEDIA_LIFE)
+        return media_id
 
     async def until_shown(self, person: str, count: int) -> list[str]:
         shown = self.people[person].shown
@@ -165,18 +189,35 @@ class FakeWechat(Loopback):
         return None
 
     def _send(self, body: dict[str, Any]) -> dict[str, Any]:
-        person, text = self.people[body["touser"]], str(body["text"]["content"])
+        person, kind = self.people[body["touser"]], body["msgtype"]
         if (refusal := self._refusal(body)) is not None:
             return refusal
-        if len(text.encode()) > TEXT_LIMIT:
-            return error(45002, "content size out of limit")
-        if not text.strip():
-            return error(44004, "empty content")
+        if (refusal := self._bad_text(body) if kind == "text" else self._bad_media(kind, body[kind])) is not None:
+            return refusal
         if person.left < 1:
             return error(45047, "out of response count limit")
         person.left -= 1
-        self.show(body["touser"], "service", text)
+        if kind == "text":
+            self.show(body["touser"], "service", str(body["text"]["content"]))
+        else:
+            self.show(body["touser"], "service", f"[{kind}]", self.media[body[kind]["media_id"]].content)
         return {"errcode": 0, "errmsg": "ok"}
+
+    def _bad_text(self, body: dict[str, Any]) -> dict[str, Any] | None:
+        text = str(body["text"]["content"])
+        if len(text.encode()) > TEXT_LIMIT:
+            return error(45002, "content size out of limit")
+        return None if text.strip() else error(44004, "empty content")
+
+    def _bad_media(self, kind: str, said: dict[str, Any]) -> dict[str, Any] | None:
+        wanted = [(kind, said["media_id"])]
+        if kind == "video":
+            wanted.append(("thumb", said.get("thumb_media_id", "")))
+        for each, media_id in wanted:
+            medium = self.media.get(media_id)
+            if medium is None or medium.kind != each or medium.ends < self.clock():
+                return error(40007, "invalid media_id")
+        return None
 
     def _typing(self, body: dict[str, Any]) -> dict[str, Any]:
         return self._refusal(body) or {"errcode": 0, "errmsg": "ok"}
@@ -184,26 +225,55 @@ class FakeWechat(Loopback):
     # ------------------------------------------------------------------ media
 
     async def _upload(self, request: web.Request) -> web.StreamResponse:
-        if not self._is_good(request.query.get("access_token", "")):
-            return web.json_response(error(40001, "invalid credential"))
-        part = (await request.post())["media"]
+        form = await request.post()  # whole, before anything is said
+
+        async def accept() -> Finish:
+            said = self._uploaded(request.query, form.get("media"))
+            return lambda: answered(web.json_response(said))
+
+        self.calls["media/upload"] += 1
+        return await self.script.answer("media/upload", None, Exchange(request, accept, self.closing))
+
+    def _uploaded(self, query: Mapping[str, str], part: object) -> dict[str, Any]:
+        kind = query.get("type", "")
+        if not self._is_good(query.get("access_token", "")):
+            return error(40001, "invalid credential")
         if not isinstance(part, web.FileField):
-            return web.json_response(error(41005, "media data missing"))
+            return error(41005, "media data missing")
+        if kind not in MEDIA or not part.filename.endswith(MEDIA[kind][1]):
+            return error(40005, "invalid file type")
         content = part.file.read()
-        if len(content) > 10 << 20:
-            return web.json_response(error(40006, "invalid media size"))
-        media_id = f"media-{next(self._numbers)}"
-        self.media[media_id] = (content, part.content_type, self.clock() + 3 * 86_400)
-        return web.json_response({"type": request.query.get("type"), "media_id": media_id})
+        if len(content) > MEDIA[kind][0]:
+            return error(40006, "invalid media size")
+        media_id = self.add_media(kind, content, part.content_type)
+        return {"type": kind, "thumb_media_id" if kind == "thumb" else "media_id": media_id, "created_at": 1}
 
     async def _download(self, request: web.Request) -> web.StreamResponse:
-        """A refusal is JSON with HTTP 200, where the file's own type was asked for."""
-        if not self._is_good(request.query.get("access_token", "")):
-            return web.json_response(error(40001, "invalid credential"))
-        content, kind, ends = self.media.get(request.query.get("media_id", ""), (b"", "", 0.0))
-        if ends < self.clock():
-            return web.json_response(error(40007, "invalid media_id"))
-        return web.Response(body=content, content_type=kind)
+        """A refusal is JSON with HTTP 200, where the file's own type was asked for; a video is where it says."""
+        media_id = request.query.get("media_id", "")
+
+        async def accept() -> Finish:
+            medium = self.media.get(media_id)
+            if not self._is_good(request.query.get("access_token", "")):
+                said: web.Response = web.json_response(error(40001, "invalid credential"), content_type="text/plain")
+            elif medium is None or medium.ends < self.clock():
+                said = web.json_response(error(40007, "invalid media_id"), content_type="text/plain")
+            elif medium.kind == "video":
+                said = web.json_response({"video_url": f"{self.base}/video/{media_id}"})
+            else:
+                said = web.Response(body=medium.content, content_type=medium.media_type)
+            return lambda: answered(said)
+
+        self.downloads += 1
+        self.changes.mark()
+        return await self.script.answer("media/get", media_id, Exchange(request, accept, self.closing))
+
+    async def _video(self, request: web.Request) -> web.StreamResponse:
+        return web.Response(body=self.media[request.match_info["media_id"]].content, content_type="video/mp4")
+
+
+async def answered(response: web.Response) -> web.StreamResponse:
+    return response
 
 
 def error(code: int, said: str) -> dict[str, Any]:

@@ -71,6 +71,11 @@ class Pushes:
         self.platform.wrote(person)
         return await self.push(self.message(person, kind, **fields))
 
+    async def shows(self, person: str, kind: str, content: bytes, media_type: str, **fields: Any) -> Push:
+        """A picture, voice or video, which the platform keeps."""
+        media_id = self.platform.add_media("video" if kind == "shortvideo" else kind, content, media_type)
+        return await self.sends(person, kind, MediaId=media_id, **fields)
+
     async def event(self, person: str, name: str, **fields: Any) -> Push:
         if name in ("subscribe", "SCAN", "CLICK"):
             self.platform.wrote(person)

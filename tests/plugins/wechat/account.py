@@ -12,11 +12,13 @@ from core.clock import Clock, SystemClock
 from core.doors.ingress import Ingress
 from core.doors.listener import Listener
 from core.doors.outbound import GuardedClient
+from core.files import Files
 from core.plugin import Host
 from core.store import Store
 from plugins.wechat.plugin import WechatPlugin
 from plugins.wechat.settings import WechatSettings
 from tests.doubles.agent import FakeAgent
+from tests.doubles.files import MemoryFiles
 from tests.doubles.store import MemoryStore
 from tests.doubles.world import World, world
 from tests.fakes.wechat import AES_KEY, APP_ID, APP_SECRET, TOKEN, FakeWechat, open_id
@@ -78,6 +80,7 @@ async def account(
     pushed: str = "",
     name: str = "desk",
     clock: Clock | None = None,
+    files: Files | None = None,
     options: dict[str, Any] | None = None,
     **changed: Any,
 ) -> AsyncIterator[Account]:
@@ -85,9 +88,11 @@ async def account(
     held: Any = store or MemoryStore()
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(GuardedClient())
-        host = Host(client, held, held, NoHistory(), clock or SystemClock(), "here")
+        files = files or MemoryFiles()
+        host = Host(client, held, held, NoHistory(), clock or SystemClock(), "here", files=files)
         plugin = WechatPlugin(name, settings(platform, mode=mode, **changed), host)
-        desk = await stack.enter_async_context(world(held, agent, plugin, **(options or {})))  # type: ignore[arg-type]
+        line = world(held, agent, plugin, files=files, **(options or {}))  # type: ignore[arg-type]
+        desk = await stack.enter_async_context(line)
         app = web.Application()
         app.add_routes(plugin.routes(Ingress()))
         listener = await stack.enter_async_context(Listener(app, grace=0.1))

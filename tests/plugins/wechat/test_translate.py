@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from core.envelope import Inbound, Unreadable
-from core.parts import Data, Text
-from plugins.wechat.translate import inbound
+from core.parts import Data, File, Text
+from plugins.wechat.translate import inbound, media_in
 from tests.fakes.wechat_seal import element
 from tests.plugins.wechat.account import ANN, BOB
 
@@ -40,19 +40,26 @@ def test_a_message_is_known_by_its_sender_and_its_number() -> None:
     assert read(pushed("text", BOB, Content="a", MsgId=5)).keys == (f"message:{BOB}:5",)
 
 
-def test_a_voice_message_is_what_was_recognised_in_it() -> None:
+def test_a_voice_message_is_what_was_recognised_in_it_and_a_file() -> None:
     said = read(pushed("voice", MediaId="m", Format="amr", Recognition="明天几点开门", MsgId=7))
-    assert said.parts == (Text("明天几点开门"),)
-    silent = read(pushed("voice", MediaId="m", Format="amr", Recognition="", MsgId=8))
-    assert (silent.parts, silent.unsupported) == ((), "voice")
+    assert said.parts == (Text("明天几点开门"), File("voice.amr", "audio/amr"))
+    silent = read(pushed("voice", MediaId="m", Format="a/b", Recognition="", MsgId=8))
+    assert silent.parts == (File("voice.amr", "audio/amr"),)
 
 
-@pytest.mark.parametrize(
-    ("kind", "named"), [("image", "image"), ("video", "video"), ("shortvideo", "video"), ("new_kind", "new_kind")]
-)
-def test_what_cannot_be_read_yet_is_named(kind: str, named: str) -> None:
-    said = read(pushed(kind, MediaId="m", PicUrl="https://x", MsgId=9))
-    assert (said.parts, said.unsupported) == ((), named)
+def test_a_picture_or_video_is_a_file_that_the_platform_has() -> None:
+    raw = pushed("image", MediaId="m1", PicUrl="https://x/1", MsgId=9)
+    assert (read(raw).parts, media_in(raw)) == ((File("image.jpg", "image/jpeg", "https://x/1"),), "m1")
+    assert read(pushed("image", MediaId="m1", PicUrl="file:///etc/passwd", MsgId=9)).parts[0] == (
+        File("image.jpg", "image/jpeg")
+    )
+    for kind in ("video", "shortvideo"):
+        assert read(pushed(kind, MediaId="m2", MsgId=9)).parts == (File("video.mp4", "video/mp4"),)
+
+
+def test_what_cannot_be_read_is_named() -> None:
+    said = read(pushed("new_kind", MediaId="m", MsgId=9))
+    assert (said.parts, said.unsupported) == ((), "new_kind")
 
 
 def test_a_sticker_is_told_from_a_text() -> None:
