@@ -182,6 +182,8 @@ class SourceIntake:
             self._lanes.leave((item.owner,))
         if isinstance(admission, AlreadySeen):
             envelope = admission.envelope
+            if admission.hands_over and admission.window is not None:
+                self._outbox.wake(admission.window.conversation, name)
             self._telemetry.event(
                 "envelope.admitted", account=name, outcome="duplicate", envelope=envelope, external_id=external
             )

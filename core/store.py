@@ -47,6 +47,7 @@ class Admitted:
 class AlreadySeen:
     envelope: str
     window: HeldWindow | None = None  # where it was admitted with one, as long as that is kept
+    hands_over: bool = False  # its sender asks again, and what waited for this person is queued for the window
 
 
 @value(frozen=True, slots=True)
@@ -68,7 +69,8 @@ class Admissions(Protocol):
     ) -> tuple[Admission, ...]:
         """One admission for each member, in order: raw row, dedupe keys, conversation, session, thread and envelope.
 
-        `window`: each envelope admitted has a reply window until then.
+        `window`: each envelope admitted has a reply window until then. One that is seen again while its window is open
+        and has no answer hands over, as a new message would: a request is there that an answer may ride on.
 
         Threads are picked by core.router.pick_thread from what the store knows at that instant. A candidate whose
         pick is "ask which question" is admitted for the desk with the command "which". One that names a thread itself

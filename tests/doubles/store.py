@@ -66,8 +66,20 @@ class MemoryStore(FollowedTables):
         if isinstance(admission, Admitted):
             self._windows[admission.envelope] = WindowRow(HeldWindow(admission.conversation, until))
         elif isinstance(admission, AlreadySeen) and admission.envelope in self._windows:
-            return replace(admission, window=self._windows[admission.envelope].held)
+            held = self._windows[admission.envelope].held
+            is_open = held.answer is None and self._clock.now() < held.until
+            return AlreadySeen(admission.envelope, held, is_open and self._hand_over(held.conversation))
         return admission
+
+    def _hand_over(self, conversation: str) -> bool:
+        waiting = [
+            held
+            for held in self._deliveries.values()
+            if held.delivery.conversation == conversation and held.state is DeliveryState.WAITING_FOR_USER
+        ]
+        for held in waiting:
+            self._queue(held, self._clock.now())
+        return bool(waiting)
 
     def _admit(self, source: Source, item: Candidate | Unreadable | Moved) -> Admission:
         is_message = isinstance(item, Candidate) and not item.refusal
@@ -112,14 +124,7 @@ class MemoryStore(FollowedTables):
         person = self._people.setdefault((source.key, inbound.sender), Person(new_id(), item.owner, item.language))
         person = self._people[source.key, inbound.sender] = replace(person, language=item.language)
         seq = place.newest = next(self._seqs)
-        waiting = [
-            held
-            for held in self._deliveries.values()
-            if held.delivery.conversation == place.id and held.state is DeliveryState.WAITING_FOR_USER
-        ]
-        hands_over = bool(waiting) and item.scope is not ContextScope.NOTIFY
-        for held in waiting if hands_over else ():
-            self._queue(held, self._clock.now())
+        hands_over = item.scope is not ContextScope.NOTIFY and self._hand_over(place.id)
         thread, command = self._pick(place, person, item, seq)
         envelope = Envelope(
             item.envelope_id,

@@ -4,7 +4,7 @@ from core.delivery import Delivery, DeliveryState
 from core.envelope import ContextScope
 from core.store import AlreadySeen, HeldWindow
 from gateway.store.sqlite import SqliteStore
-from tests.store.line import DESK, HOUR, Line, message
+from tests.store.line import DESK, HOUR, Line, message, piece
 
 UNTIL = 15.0  # seconds from now
 
@@ -86,6 +86,31 @@ async def test_an_old_window_is_removed_and_a_young_one_is_not(sqlite: SqliteSto
     assert await sqlite.held(envelope) is not None
     await sqlite.prune(sqlite_line.clock.now() + 2 * HOUR)
     assert await sqlite.held(envelope) is None
+
+
+async def test_a_message_that_comes_again_hands_over_while_its_window_is_open(line: Line) -> None:
+    candidate, now = message("hello", keys=("1",)), line.clock.now()
+    (admitted,) = await line.store.admit(DESK, (candidate,), window=now + UNTIL)
+    turn = await line.answer(await line.begin(admitted), piece("artifact:1", "late"))  # type: ignore[arg-type]
+    await line.settle(await line.claim(turn.conversation), DeliveryState.WAITING_FOR_USER)
+
+    (again,) = await line.store.admit(DESK, (message("hello", keys=("1",)),), window=now + UNTIL)
+    assert again == AlreadySeen(candidate.envelope_id, HeldWindow(turn.conversation, now + UNTIL), hands_over=True)
+    assert (await line.claim(turn.conversation)).payload == {"text": "late"}
+
+
+async def test_a_message_that_comes_again_too_late_or_after_its_answer_hands_nothing_over(line: Line) -> None:
+    candidate, now = message("hello", keys=("1",)), line.clock.now()
+    (admitted,) = await line.store.admit(DESK, (candidate,), window=now + UNTIL)
+    turn = await line.answer(await line.begin(admitted), piece("artifact:1", "late"))  # type: ignore[arg-type]
+    await line.settle(await line.claim(turn.conversation), DeliveryState.WAITING_FOR_USER)
+    for late in (UNTIL, 0.0):
+        if not late:
+            await line.store.ride(candidate.envelope_id, "", "soon", was_asked=True)
+        line.clock.time = now + late
+        (again,) = await line.store.admit(DESK, (message("hello", keys=("1",)),), window=line.clock.now() + UNTIL)
+        assert not again.hands_over  # type: ignore[union-attr]
+    assert await line.lane_is_empty(turn.conversation)
 
 
 async def test_an_event_hands_nothing_over_and_a_message_does(line: Line) -> None:

@@ -18,7 +18,7 @@ from core.plugin import Cursor
 from core.router import AskWhich, Join, Start, ThreadFact, pick_thread
 from core.store import Admission, Admitted, AlreadySeen, NotAdmitted
 from gateway.store.rules import Policy
-from gateway.store.sqlite import followed, windows
+from gateway.store.sqlite import followed, places, windows
 from gateway.store.sqlite.memory import Place, Queue
 from gateway.store.sqlite.names import name, number
 from gateway.store.sqlite.places import (
@@ -61,18 +61,33 @@ def admit(
 ) -> tuple[Admission, ...]:
     admissions = tuple([_admit_one(tx, source, item, policy, now) for item in batch])
     if window is not None:
-        admissions = tuple([_with_window(tx, admission, window) for admission in admissions])
+        admissions = tuple([_with_window(tx, admission, window, policy, now) for admission in admissions])
     if cursor is not None:
         tx.execute(SQL["put_cursor"], (source.key, f"cursor:{cursor.name}", cursor.value))
     return admissions
 
 
-def _with_window(tx: Tx, admission: Admission, until: Instant) -> Admission:
+def _with_window(tx: Tx, admission: Admission, until: Instant, policy: Policy, now: Instant) -> Admission:
     if isinstance(admission, Admitted):
         windows.open_window(tx, admission.envelope, admission.conversation, until)
     elif isinstance(admission, AlreadySeen) and admission.envelope:
-        return AlreadySeen(admission.envelope, windows.held(tx, admission.envelope))
+        held = windows.held(tx, admission.envelope)
+        where = (
+            None
+            if held is None or held.answer is not None or held.until <= now
+            else places.place(tx, held.conversation)
+        )
+        return AlreadySeen(admission.envelope, held, where is not None and _hands_over(tx, where, policy, now))
     return admission
+
+
+def _hands_over(tx: Tx, where: Place, policy: Policy, now: Instant) -> bool:
+    """Queue what waited for the person of this conversation; whether anything did."""
+    if not where.waits_for_user:
+        return False
+    where.waits_for_user = False
+    tx.execute(SQL["queue_waiting_for_user"], (now, now + policy.max_age, where.id))
+    return True
 
 
 def read_cursor(tx: Tx, source: Source, name: str) -> str | None:
@@ -146,10 +161,7 @@ def _admit_message(tx: Tx, source: Source, item: Candidate, policy: Policy, now:
     place = _place(tx, source, item, now)
     person = _person(tx, source, item)
     seq = place.newest_seq = next_seq(tx)
-    hands_over = place.waits_for_user and item.scope is not _NOTIFY
-    if hands_over:
-        place.waits_for_user = False
-        tx.execute(SQL["queue_waiting_for_user"], (now, now + policy.max_age, place.id))
+    hands_over = item.scope is not _NOTIFY and _hands_over(tx, place, policy, now)
     agent, fallback = item.agents_for(place.chosen)
     if agent != place.agent and not item.is_called:
         tx.execute(SQL["update_agent"], (agent, place.session))

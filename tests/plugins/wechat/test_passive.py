@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from core.parts import text_of
 from core.session import Bounds
 from core.store import Store
 from gateway.store.sqlite import SqliteStore
-from tests.doubles.agent import FakeAgent, task
+from tests.doubles.agent import FakeAgent, task, task_id
 from tests.fakes.wechat import FakeWechat
 from tests.plugins.wechat.account import ANN, BOB, SCALE, account
 from tests.store.line import ManualClock
@@ -150,6 +151,40 @@ async def test_a_message_that_comes_again_a_day_and_a_restart_later_is_dropped(
         async with account(platform, store) as there:
             assert (await there.pushes.request(message)).body == "success"
             assert there.agent.asks == []
+
+
+@pytest.mark.case("WX-02")
+async def test_after_a_restart_between_two_requests_the_next_one_fetches_what_waits(
+    platform: FakeWechat, store: Store
+) -> None:
+    """The answer came while nobody asked and no process knew that somebody would."""
+    agent = taking(3600)
+    patient: dict[str, Any] = {"customer_service": False, "reply_within": 4.5}
+    async with account(platform, store, agent, **patient) as there:
+        message = there.pushes.message(ANN, "text", Content="hello")
+        assert (await there.pushes.request(message)).status is None
+    agent.tasks[task_id(agent.asks[0])] = task(agent.asks[0], TaskState.COMPLETED, "HELLO")
+    async with account(platform, store, agent, **patient) as there:
+        assert await there.outcomes(1) == ["waiting_for_user"]
+        there.pushes.patience = 30.0
+        second, third = await there.pushes.request(message), await there.pushes.request(message)
+        assert there.pushes._reply(second.body) == there.pushes._reply(third.body) == "HELLO"
+        assert await there.outcomes(2) == ["waiting_for_user", "presumed"]
+        assert len(agent.asks) == 1
+
+
+@pytest.mark.case("WX-02")
+async def test_after_a_restart_past_the_last_request_the_next_message_fetches_what_waits(
+    platform: FakeWechat, store: Store
+) -> None:
+    agent = taking(3600, 3600)
+    async with account(platform, store, agent, customer_service=False) as there:
+        await there.pushes.request(there.pushes.message(ANN, "text", Content="hello"))
+    agent.tasks[task_id(agent.asks[0])] = task(agent.asks[0], TaskState.COMPLETED, "HELLO")
+    async with account(platform, store, agent, customer_service=False) as there:
+        assert await there.outcomes(1) == ["waiting_for_user"]
+        push = await there.pushes.says(ANN, "and?")
+        assert push.reply == "(To your earlier question)\nHELLO"
 
 
 async def test_commands_are_answered_in_their_push(platform: FakeWechat, store: Store) -> None:
