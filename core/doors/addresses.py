@@ -10,6 +10,7 @@ import ipaddress
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from urllib.parse import urlsplit
 
 from core.doors.failures import Refused
 
@@ -77,6 +78,20 @@ def check_url(url: str, policy: OutboundPolicy) -> str:
         origin += f":{port}"
     _check_host(origin, match[1] or match[2], port, policy)
     return origin + target
+
+
+def check_base(url: str, what: str) -> str:
+    """The address of a server that an operator names, without its last slash. `what` it is the address of, in words.
+
+    Raises ValueError: no http(s) address, or one with a user name, a query or a fragment.
+    """
+    base = url.strip().rstrip("/")
+    parts = urlsplit(base)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise ValueError(f"{base[:80]!r} is not the address of {what}")
+    if parts.username is not None:
+        raise ValueError(f"it holds a user name; {what} takes none")
+    return base
 
 
 def _split_authority(rest: str) -> tuple[str, str]:

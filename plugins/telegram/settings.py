@@ -5,9 +5,10 @@ The descriptions are instructions: the configuration's error messages end with t
 
 import re
 from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationInfo, field_validator
+
+from core.doors.addresses import check_base
 
 PUBLIC_API = "https://api.telegram.org"
 
@@ -99,13 +100,7 @@ class TelegramSettings(BaseModel):
     @field_validator("api_base")
     @classmethod
     def _api_base_is_an_origin(cls, value: str) -> str:
-        base = value.strip().rstrip("/")
-        parts = urlsplit(base)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-            raise ValueError(f"{base[:80]!r} is not the address of a Bot API server")
-        if parts.username is not None:
-            raise ValueError("api_base holds a user name; a Bot API server takes none")
-        return base
+        return check_base(value, "a Bot API server")
 
     @property
     def is_public_api(self) -> bool:

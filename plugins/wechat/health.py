@@ -1,12 +1,11 @@
-"""How the account is doing, for the operator: one state, a note on the last trouble, and counts."""
+"""What may be the matter with an Official Account, and what the operator does about it."""
 
-import logging
 import re
-from collections import Counter
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 from core.delivery import Refusal, Rejected
+from core.health import AccountHealth
 from plugins.wechat.codes import meaning_of
 from plugins.wechat.failures import ApiFailure
 
@@ -17,27 +16,13 @@ _SEALED_OTHERWISE = (
     "推送的 Token 正确但无法解密：请检查 encoding_aes_key 与 app_id"
 )
 _ADDRESS = re.compile(r"invalid ip ([0-9a-fA-F.:]{3,45})")
-_log = logging.getLogger("frontdesk.wechat")
 
 
 @dataclass(slots=True)
-class Health:
-    account: str
-    mode: str
-    state: State = "starting"
-    note: str = ""  # what an operator should know or do; "" when all is well
-    counts: Counter[str] = field(default_factory=Counter)
+class Health(AccountHealth[State]):
+    kind: ClassVar[str] = "wechat"
 
-    def becomes(self, state: State, note: str = "") -> None:
-        """Say a change once, however often it is found again."""
-        if state == self.state and note == self.note:
-            return
-        is_news = state != self.state
-        self.state, self.note = state, note
-        if is_news and state not in ("receiving", "starting"):
-            _log.warning("wechat account %s is %s: %s", self.account, state, note)
-        elif is_news:
-            _log.info("wechat account %s is %s", self.account, state)
+    state: State = "starting"
 
     def failed(self, failure: ApiFailure) -> None:
         """What of a failed call is the operator's to mend; the rest is the delivery's own."""
@@ -63,12 +48,7 @@ class Health:
 
     @property
     def trouble(self) -> str:
-        """What keeps it from receiving or showing, with the remedy; "" when nothing does."""
         return self.note if self.state in ("unreachable", "unauthorised") or self.note is _SEALED_OTHERWISE else ""
-
-    def report(self) -> dict[str, object]:
-        counts = dict(self.counts)
-        return {"state": self.state, "mode": self.mode, "note": self.note, "trouble": self.trouble, "counts": counts}
 
     def _note(self, failure: ApiFailure) -> str:
         meaning = meaning_of(failure.code or 0)

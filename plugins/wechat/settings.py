@@ -7,9 +7,10 @@ import base64
 import binascii
 import re
 from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationInfo, field_validator
+
+from core.doors.addresses import check_base
 
 PUBLIC_API = "https://api.weixin.qq.com"
 
@@ -151,13 +152,7 @@ class WechatSettings(BaseModel):
     @field_validator("api_base")
     @classmethod
     def _api_base_is_an_origin(cls, value: str) -> str:
-        base = value.strip().rstrip("/")
-        parts = urlsplit(base)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-            raise ValueError(f"{base[:80]!r} is not the address of an API server")
-        if parts.username is not None:
-            raise ValueError("api_base holds a user name; an API server takes none")
-        return base
+        return check_base(value, "an API server")
 
 
 def _stripped(value: SecretStr | None) -> str:
