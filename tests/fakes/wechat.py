@@ -93,7 +93,7 @@ class FakeWechat(Loopback):
         self._numbers = itertools.count(1)
         self.message_ids = itertools.count(24_000_000_000_000_001)
         self.media: dict[str, Medium] = {}  # by media id
-        self.downloads = 0
+        self.downloads = self.videos = 0
 
     def add_routes(self, router: web.UrlDispatcher) -> None:
         router.add_post("/cgi-bin/media/upload", self._upload)
@@ -269,6 +269,7 @@ class FakeWechat(Loopback):
         return await self.script.answer("media/get", media_id, Exchange(request, accept, self.closing))
 
     async def _video(self, request: web.Request) -> web.StreamResponse:
+        self.videos += 1
         return web.Response(body=self.media[request.match_info["media_id"]].content, content_type="video/mp4")
 
 

@@ -14,8 +14,8 @@ PERSON = open_id("you")
 
 async def main(url: str) -> None:
     async with FakeWechat() as platform, Pushes(platform, url) as pushes:
-        print(f'app_id = "{APP_ID}"\napi_base = "{platform.base}"')
-        print(f"export WECHAT_SECRET={APP_SECRET} WECHAT_TOKEN={TOKEN} WECHAT_AES_KEY={AES_KEY}")
+        print(f'app_id = "{APP_ID}"\napi_base = "{platform.base}"', flush=True)
+        print(f"export WECHAT_SECRET={APP_SECRET} WECHAT_TOKEN={TOKEN} WECHAT_AES_KEY={AES_KEY}", flush=True)
         async with asyncio.TaskGroup() as tasks:
             showing = tasks.create_task(show(platform))
             while line := await asyncio.to_thread(sys.stdin.readline):

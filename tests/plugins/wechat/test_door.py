@@ -46,6 +46,7 @@ async def test_the_url_check_gets_its_echostr_back_as_plain_text(platform: FakeW
         assert (await there.pushes.get({**query, "signature": "0" * 40}))[0] == 403
 
 
+@pytest.mark.case("SEC-01")
 @pytest.mark.case("T08")
 @pytest.mark.parametrize("signature", ["", "0" * 40, "short", None])
 async def test_a_wrong_missing_or_short_signature_is_refused(
@@ -59,6 +60,8 @@ async def test_a_wrong_missing_or_short_signature_is_refused(
         assert admitted(there) == 0
 
 
+@pytest.mark.case("SEC-05")
+@pytest.mark.case("SRC-14")
 @pytest.mark.case("T09")
 @pytest.mark.parametrize("age", [-420, 420])
 async def test_a_query_signed_too_long_ago_or_ahead_is_refused(platform: FakeWechat, store: Store, age: int) -> None:
@@ -69,6 +72,7 @@ async def test_a_query_signed_too_long_ago_or_ahead_is_refused(platform: FakeWec
         assert admitted(there) == 0
 
 
+@pytest.mark.case("SEC-05")
 @pytest.mark.case("T09")
 async def test_in_plain_mode_a_nonce_belongs_to_its_first_message(platform: FakeWechat, store: Store) -> None:
     async with account(platform, store, mode="plain") as there:
@@ -95,6 +99,7 @@ async def test_a_safe_account_takes_nothing_unencrypted_but_the_cipher_of_compat
         assert admitted(there) == 1
 
 
+@pytest.mark.case("SRC-14")
 @pytest.mark.case("T13")
 @pytest.mark.case("WX-21")
 async def test_every_bad_signature_or_cipher_gets_the_very_same_refusal(platform: FakeWechat, store: Store) -> None:
@@ -205,6 +210,7 @@ async def test_whoever_is_not_listed_is_met_with_silence(platform: FakeWechat, s
         assert (await there.pushes.says(BOB, "hello")).reply == "HELLO"
 
 
+@pytest.mark.case("DEL-07")
 @pytest.mark.case("T10")
 async def test_what_cannot_be_stored_is_asked_for_again(platform: FakeWechat, store: Store) -> None:
     class Full:

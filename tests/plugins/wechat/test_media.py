@@ -9,6 +9,7 @@ import pytest
 
 from core.access import Access
 from core.agent import Artifact, Ask, TaskEvent, TaskState
+from core.clock import SystemClock
 from core.delivery import Delivery, Piece, Refusal, Rejected, Sent
 from core.doors.outbound import GuardedClient
 from core.files import id_of
@@ -16,6 +17,10 @@ from core.identity import Address, Source
 from core.parts import File, Part, Text
 from core.plugin import Host
 from core.store import Store
+from core.telemetry import Silent
+from plugins.wechat.api import Wire
+from plugins.wechat.failures import ApiFailure
+from plugins.wechat.health import Health
 from plugins.wechat.media import KINDS, LIFE, REMEMBERED
 from plugins.wechat.plugin import WechatPlugin
 from tests.doubles.agent import FakeAgent, task
@@ -154,6 +159,25 @@ async def test_a_stale_token_is_no_reason_to_lose_a_picture(platform: FakeWechat
         await there.pushes.shows(ANN, "image", PICTURE + b"2", "image/png")
         assert len(there.agent.asks) == 2
         assert there.agent.asks[1].parts[0].size == len(PICTURE) + 1  # type: ignore[union-attr]
+
+
+@pytest.mark.case("SRC-15")
+async def test_no_answer_of_the_platform_leads_to_a_private_address(platform: FakeWechat) -> None:
+    async with GuardedClient() as client:
+        wire = Wire(
+            "desk",
+            "https://api.weixin.qq.com",
+            client=client,
+            is_public=True,
+            timeout=5.0,
+            clock=SystemClock(),
+            telemetry=Silent(),
+            health=Health("desk", "safe"),
+        )
+        with pytest.raises(ApiFailure) as caught:
+            await wire.follow("media/get", f"{platform.base}/video/1", limit=1000)
+        assert isinstance(caught.value.outcome, Rejected)
+        assert platform.videos == 0
 
 
 # ---------------------------------------------------------------------------------------------- what agents answer

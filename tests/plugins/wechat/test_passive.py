@@ -13,10 +13,11 @@ from core.parts import text_of
 from core.session import Bounds
 from core.store import Store
 from gateway.store.sqlite import SqliteStore
-from tests.doubles.agent import FakeAgent, task, task_id
+from tests.doubles.agent import FakeAgent, context, task, task_id
 from tests.fakes.wechat import FakeWechat
 from tests.plugins.wechat.account import ANN, BOB, SCALE, account
 from tests.store.line import ManualClock
+from tests.waiting import until
 
 PATIENCE = 5 * SCALE  # seconds that the scaled platform waits; whoever answers later is not heard
 
@@ -202,6 +203,38 @@ async def test_a_slow_api_holds_up_nobody_else(platform: FakeWechat, store: Stor
         push = await there.pushes.says(BOB, "quick")
         assert push.reply == "QUICK"
         assert there.shown(ANN) == []
+
+
+@pytest.mark.case("DEL-12")
+async def test_commands_overtake_the_work_they_ask_about(platform: FakeWechat, store: Store) -> None:
+    async with account(platform, store, taking(3600)) as there:
+        assert (await there.pushes.says(ANN, "work")).reply is None
+        assert "work — agent" in str((await there.pushes.says(ANN, "/status")).reply)
+        assert (await there.pushes.says(ANN, "/取消")).reply == "Asked to stop 1; 0 waiting dropped."
+        await until(lambda: len(there.agent.cancels) == 1)
+
+
+@pytest.mark.case("DEL-14")
+@pytest.mark.case("DEL-15")
+async def test_all_of_an_answer_goes_to_whoever_asked_whoever_writes_meanwhile(
+    platform: FakeWechat, store: Store
+) -> None:
+    text = "汉字" * 900
+    async with account(platform, store, taking(7, 0.1)) as there:
+        await there.pushes.says(ANN, text)
+        assert (await there.pushes.says(BOB, "quick")).reply == "QUICK"
+        assert "".join(await platform.until_shown(ANN, 3)) == text
+        assert there.shown(BOB) == ["QUICK"]
+
+
+@pytest.mark.case("DEL-20")
+async def test_two_people_have_two_contexts(platform: FakeWechat, store: Store) -> None:
+    async with account(platform, store) as there:
+        for person in (ANN, BOB, ANN, BOB):
+            assert (await there.pushes.says(person, "hello")).reply == "HELLO"
+        first, second, third, fourth = there.agent.asks
+        assert (third.context_id, fourth.context_id) == (context(first), context(second))
+        assert third.context_id != fourth.context_id
 
 
 async def test_words_that_would_end_their_cdata_stay_words(platform: FakeWechat, store: Store) -> None:

@@ -134,6 +134,7 @@ async def test_words_travel_as_utf8_and_not_as_escapes(alone: Alone, platform: F
     assert "你好😀".encode() in platform.raw[-1]
 
 
+@pytest.mark.case("SRC-02")
 async def test_without_permission_nothing_is_asked_again_for_an_hour(alone: Alone, platform: FakeWechat) -> None:
     platform.may_send = False
     first, second = await alone.plugin.send(delivery()), await alone.plugin.send(delivery())
@@ -240,6 +241,7 @@ async def test_a_long_answer_comes_in_order_each_part_within_the_bytes(platform:
         assert max(len(each.encode()) for each in shown) <= 2048
 
 
+@pytest.mark.case("SRC-13")
 @pytest.mark.case("WX-11")
 @pytest.mark.case("DEL-02")
 async def test_the_part_that_failed_is_repeated_alone(platform: FakeWechat, store: Store) -> None:

@@ -47,6 +47,7 @@ def test_a_usual_mistake_names_its_setting(objection: Callable[..., str], change
     assert said in objection(**changed)
 
 
+@pytest.mark.case("SEC-01")
 @pytest.mark.case("T05")
 @pytest.mark.parametrize("token", ["", "   ", None])
 def test_an_account_without_a_token_is_refused(objection: Callable[..., str], token: str | None) -> None:
