@@ -77,6 +77,7 @@ class Webhook:
         self._nonces: OrderedDict[str, str] = OrderedDict()
         self._requests = Requests()
         self._intake: Intake | None = None
+        self._opened_at = 0.0  # by the clock's monotonic time
 
     def routes(self, ingress: Ingress) -> "Iterable[Route]":
         yield ingress.get(self.path, authenticate=self._check_query, handle=self._echo)
@@ -90,7 +91,7 @@ class Webhook:
         )
 
     def opens(self, intake: Intake) -> None:
-        self._intake = intake
+        self._intake, self._opened_at = intake, self._clock.monotonic()
 
     def closes(self) -> None:
         self._intake = None
@@ -144,7 +145,10 @@ class Webhook:
         return await self._answered(self._intake, request, whole, self._writer(request, words, seal), asked, began)
 
     async def _whole(self, intake: Intake, item: Inbound, words: bytes, asked: Asked, began: float) -> Inbound | None:
-        """With the file it brings, within this request or the next; None: not yet. The last one waits no longer."""
+        """With the file it brings, within this request or the next; None: not yet. The last one waits no longer.
+
+        What was asked before the process started nobody knows, so that each may be the last for a while after it.
+        """
         if not any(isinstance(part, File) for part in item.parts):
             return item
         media_id = media_in(words)
@@ -152,7 +156,8 @@ class Webhook:
             return without_files(item)
         left = began + FETCHING * self._pace.reply_within - time.monotonic()
         found = await self._incoming.with_files(item, media_id, left)
-        return without_files(item) if found is None and asked.number >= REQUESTS else found
+        is_young = self._clock.monotonic() - self._opened_at < self._pace.all_requests
+        return without_files(item) if found is None and (is_young or asked.number >= REQUESTS) else found
 
     async def _answered(
         self, intake: Intake, request: web.Request, item: Inbound, write: Write, asked: Asked, began: float

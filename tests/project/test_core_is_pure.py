@@ -1,6 +1,7 @@
 """The core is plain Python: the standard library and itself; only its two doors may speak HTTP through aiohttp."""
 
 import ast
+import re
 import sys
 from pathlib import Path
 
@@ -33,6 +34,12 @@ def test_the_core_imports_nothing_but_the_standard_library_and_itself() -> None:
 
 def test_the_doors_of_the_core_may_use_aiohttp_and_no_more() -> None:
     assert strangers(list((ROOT / "core" / "doors").rglob("*.py")), PLAIN | {"aiohttp"}) == {}
+
+
+def test_the_core_never_speaks_of_the_channel_that_was_to_prove_its_ports() -> None:
+    words = re.compile(r"we\s?chat|weixin|wecom|openid|微信", re.IGNORECASE)
+    files = [file for file in (ROOT / "core").rglob("*.py") if words.search(file.read_text())]
+    assert files == []
 
 
 def test_an_import_hidden_in_a_function_or_made_relative_is_found() -> None:

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
+from itertools import count
 
 import pytest
 
@@ -101,12 +102,22 @@ async def test_of_a_picture_that_cannot_be_had_its_public_address_is_left(platfo
         assert there.agent.asks[0].parts == (File("image.jpg", "image/jpeg", "http://mmbiz.example/1"),)
 
 
+class Aged(SystemClock):
+    """By this clock every process has run for a long time, and knows all requests for a message."""
+
+    def __init__(self) -> None:
+        self._ahead = count(0.0, 60.0)
+
+    def monotonic(self) -> float:
+        return super().monotonic() + next(self._ahead)
+
+
 async def test_a_message_is_acknowledged_when_its_file_is_here_and_fetched_once(
     platform: FakeWechat, store: Store
 ) -> None:
     release = asyncio.Event()
     platform.script.add("media/get", delay(release))
-    async with account(platform, store) as there:
+    async with account(platform, store, clock=Aged()) as there:
         pushing = asyncio.ensure_future(there.pushes.shows(ANN, "image", PICTURE, "image/png"))
         await platform.changes.until(lambda: platform.downloads == 1, what="a download")
         await until(lambda: any(asked.number == 2 for asked in there.plugin._webhook._requests._asked.values()))
@@ -118,9 +129,21 @@ async def test_a_message_is_acknowledged_when_its_file_is_here_and_fetched_once(
 
 async def test_the_last_request_waits_no_longer(platform: FakeWechat, store: Store) -> None:
     platform.script.add("media/get", delay(asyncio.Event()))
-    async with account(platform, store) as there:
+    async with account(platform, store, clock=Aged()) as there:
         push = await there.pushes.shows(ANN, "image", PICTURE, "image/png", PicUrl="http://mmbiz.example/1")
-        assert push.statuses == [None, None, 200]
+        assert push.statuses[:2] == [None, None]
+        await until(lambda: bool(there.agent.asks))
+        assert there.agent.asks[0].parts == (File("image.jpg", "image/jpeg", "http://mmbiz.example/1"),)
+
+
+async def test_after_a_start_any_request_may_be_the_last_and_none_is_left_to_the_next(
+    platform: FakeWechat, store: Store
+) -> None:
+    platform.script.add("media/get", delay(asyncio.Event()))
+    async with account(platform, store) as there:
+        media_id = platform.add_media("image", PICTURE, "image/png")
+        message = there.pushes.message(ANN, "image", MediaId=media_id, PicUrl="http://mmbiz.example/1")
+        await there.pushes.request(message)
         await until(lambda: bool(there.agent.asks))
         assert there.agent.asks[0].parts == (File("image.jpg", "image/jpeg", "http://mmbiz.example/1"),)
 
@@ -129,7 +152,7 @@ async def test_what_failed_for_a_while_is_fetched_again_for_the_next_request(
     platform: FakeWechat, store: Store
 ) -> None:
     platform.script.add("media/get", http_status(502))
-    async with account(platform, store) as there:
+    async with account(platform, store, clock=Aged()) as there:
         push = await there.pushes.shows(ANN, "image", PICTURE, "image/png")
         assert push.statuses == [None, 200]
         assert [ask.parts for ask in there.agent.asks] == [
