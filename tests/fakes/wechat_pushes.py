@@ -29,6 +29,7 @@ class Request:
     status: int | None
     body: str
     seconds: float
+    began: float = 0.0  # on the monotonic clock
 
 
 @dataclass
@@ -123,9 +124,9 @@ class Pushes:
                 timeout=ClientTimeout(total=self.patience),
             ) as answer:
                 text = await answer.text()
-                return Request(answer.status, text, time.monotonic() - started)
+                return Request(answer.status, text, time.monotonic() - started, started)
         except (ClientError, TimeoutError):
-            return Request(None, "", time.monotonic() - started)
+            return Request(None, "", time.monotonic() - started, started)
 
     async def get(self, query: dict[str, str]) -> tuple[int, str, dict[str, str]]:
         assert self._http is not None
