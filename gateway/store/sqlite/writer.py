@@ -2,10 +2,8 @@
 
 Operations gather in a list. At the end of the event loop's turn, and only while no commit is on its way to the disk,
 they are run as one transaction; a thread then syncs the log (log.py), and only after that are they answered. What
-arrives meanwhile is the next batch. So batches form by themselves, and each costs one hop to the thread, one sync and
-one hop back. A commit also writes each page it touched, the same ones over and over: as much work as several
-operations. So under load, when batches hold more than a few, the next one waits some milliseconds for more to come;
-an operation that comes alone never waits.
+arrives meanwhile is the next batch. So batches form by themselves, without any added delay, and each costs one hop to
+the thread, one sync and one hop back.
 
 The transaction itself runs on the event loop: its rows are in memory, no lock is ever waited for, and two threads that
 take turns at Python's lock cost more than it does (measured: a sixth of all that a message costs).
@@ -31,9 +29,6 @@ from gateway.store.sqlite.memory import Memory
 T = TypeVar("T")
 
 BATCH = 512  # operations in one commit at most: bounds what a failed batch replays, and how long a commit takes
-CROWD = 4  # operations in one batch: from here on the next one is gathered
-MOMENT = 0.001  # seconds; gathering ends when one of these brings nothing more
-GATHER = 0.006  # seconds of gathering at most
 LOOK_AGAIN = 0.02  # seconds between two looks whether another process's lock is gone
 PROBE_EVERY = 1.0  # seconds between two attempts to write while the file is unwritable
 RETRY_AFTER = 5.0  # seconds; what senders are told: a full disk or a long lock is not gone in one
@@ -117,7 +112,6 @@ class Writer:
         self._log = Log(path, sync)
         self._pending: list[_Item] = []
         self._in_flight = 0
-        self._gather_until = 0.0
         self._busy = False
         self._locked_since: float | None = None  # monotonic; while another process holds the database's lock
         self._tx: Tx | None = None
@@ -175,23 +169,6 @@ class Writer:
 
     # ------------------------------------------------------------------ batches
 
-    def _gather(self, served: int) -> None:
-        """The next batch: at once, or under load when a moment brings nothing more."""
-        if served < CROWD:
-            self._loop.call_soon(self._work)
-        else:
-            self._gather_until = self._loop.time() + GATHER
-            self._wait_for_more()
-
-    def _wait_for_more(self) -> None:
-        self._loop.call_later(MOMENT, self._look, len(self._pending))
-
-    def _look(self, gathered: int) -> None:
-        if gathered < len(self._pending) < BATCH and self._loop.time() < self._gather_until:
-            self._wait_for_more()
-        else:
-            self._work()
-
     def _work(self) -> None:
         """One batch. Nothing else is written until it is on disk, so the next one gathers meanwhile."""
         batch, self._pending = self._pending[:BATCH], self._pending[BATCH:]
@@ -231,7 +208,7 @@ class Writer:
         self._in_flight = 0
         self._busy = bool(self._pending)
         if self._busy:
-            self._gather(len(answers))
+            self._loop.call_soon(self._work)
         elif self.healthy and self._probe is None:
             self._probe = self._loop.call_later(PROBE_EVERY, self._try)
 
