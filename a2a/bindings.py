@@ -6,58 +6,32 @@ is not spoken: its connections would go past the guarded client.
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Generic, Protocol, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Protocol, TypeVar
 from urllib.parse import quote, urlencode
 
 import orjson
-from pydantic import Field, TypeAdapter
 
 from a2a import wire, wire_03
 from a2a.card_wire import Card
 from a2a.wire import Verb
 from core.values import value
 
-R = TypeVar("R", bound=wire.Wire)
+R = TypeVar("R")
 
 Params = Mapping[str, Any]  # of a request, in the words of 1.0
+Form = Mapping[str, Callable[[bytes], R]]  # how one kind of answer is read, by protocol version; raises ValueError
 
+EVENT: Form[wire.StreamResponse] = {
+    "1.0": wire.reader(wire.StreamResponse),
+    "0.3": wire_03.reader(wire.StreamResponse, wire_03.event),
+}
+TASK: Form[wire.Task] = {"1.0": wire.reader(wire.Task), "0.3": wire_03.reader(wire.Task, wire_03.task)}
+LIST: Form[wire.TaskList] = {"1.0": wire.reader(wire.TaskList)}  # 0.3 has no listing
+PUSH_CONFIG: Form[wire.PushConfig] = dict.fromkeys(("1.0", "0.3"), wire.reader(wire.PushConfig))
+CARD: Form[Card] = dict.fromkeys(("1.0", "0.3"), Card.model_validate_json)
 
-@value(frozen=True, slots=True)
-class Form(Generic[R]):
-    """One kind of answer, by protocol version: in a JSON-RPC response, and bare, where an error may stand instead."""
-
-    enveloped: Mapping[str, type[wire.Answer[R]]]
-    bare: Mapping[str, TypeAdapter[wire.ErrorBody | R]]
-
-
-def _bare(error: Any, answer: Any) -> TypeAdapter[Any]:
-    """An error body is tried first, since it has what no answer has and answers have nothing that they must."""
-    return TypeAdapter(Annotated[error | answer, Field(union_mode="left_to_right")])
-
-
-EVENT: Form[wire.StreamResponse] = Form(
-    {"1.0": wire.Answer[wire.StreamResponse], "0.3": wire.Answer[wire_03.StreamResponse]},
-    {
-        "1.0": _bare(wire.ErrorBody, wire.StreamResponse),
-        "0.3": _bare(wire_03.ErrorBody, wire_03.StreamResponse),
-    },
-)
-TASK: Form[wire.Task] = Form(
-    {"1.0": wire.Answer[wire.Task], "0.3": wire.Answer[wire_03.Task]},
-    {"1.0": _bare(wire.ErrorBody, wire.Task), "0.3": _bare(wire_03.ErrorBody, wire_03.Task)},
-)
-LIST: Form[wire.TaskList] = Form(
-    {"1.0": wire.Answer[wire.TaskList]}, {"1.0": _bare(wire.ErrorBody, wire.TaskList)}
-)  # 0.3 has no listing
-PUSH_CONFIG: Form[wire.PushConfig] = Form(
-    {"1.0": wire.Answer[wire.PushConfig], "0.3": wire.Answer[wire.PushConfig]},
-    {"1.0": _bare(wire.ErrorBody, wire.PushConfig), "0.3": _bare(wire_03.ErrorBody, wire.PushConfig)},
-)
-CARD: Form[Card] = Form(
-    {"1.0": wire.Answer[Card], "0.3": wire.Answer[Card]},
-    {"1.0": _bare(wire.ErrorBody, Card), "0.3": _bare(wire_03.ErrorBody, Card)},
-)
+_ANSWER, _ERROR_BODY = wire.reader(wire.Answer), wire.reader(wire.ErrorBody)
 
 
 @value(frozen=True, slots=True)
@@ -89,7 +63,8 @@ class Binding(Protocol):
         ...
 
     def read(self, form: Form[R], raw: bytes, request_id: str) -> R | wire.RpcError | None:
-        """None where neither is there. Raises ValidationError, and OffProtocol for the answer to another request."""
+        """None where neither is there. Raises ValueError for what cannot be read, and OffProtocol for the answer to
+        another request."""
         ...
 
     def meant(self, code: int, verb: Verb, params: Params) -> int:
@@ -170,12 +145,14 @@ class JsonRpc(_Binding):
         return verb.value, params
 
     def read(self, form: Form[R], raw: bytes, request_id: str) -> R | wire.RpcError | None:
-        answer = form.enveloped[self.version].model_validate_json(raw)
+        answer = _ANSWER(raw)
         if answer.error is not None and answer.id in (request_id, None):
             return answer.error
-        if answer.result is not None and answer.id != request_id:
+        if (result := bytes(answer.result)) == b"null":
+            return None
+        if answer.id != request_id:
             raise wire.OffProtocol("it answered another request")
-        return answer.result
+        return form[self.version](result)
 
 
 class OldJsonRpc(_Old, JsonRpc):
@@ -229,8 +206,14 @@ class Rest(_Binding):
 
     def read(self, form: Form[R], raw: bytes, request_id: str) -> R | wire.RpcError | None:
         del request_id
-        answer = form.bare[self.version].validate_json(raw)
-        return answer.error if isinstance(answer, wire.ErrorBody) else answer
+        try:  # first, since it has what no answer has, and answers have nothing that they must
+            return self._error_body(raw).error
+        except ValueError:
+            return form[self.version](raw)
+
+    @staticmethod
+    def _error_body(raw: bytes) -> wire.ErrorBody:
+        return _ERROR_BODY(raw)
 
 
 class OldRest(_Old, Rest):
@@ -239,6 +222,10 @@ class OldRest(_Old, Rest):
 
     def _spelled(self, verb: Verb, params: Params) -> Params:
         return params if verb is Verb.PUSH_DELETE else wire_03.params(verb, params, proto=True)
+
+    @staticmethod
+    def _error_body(raw: bytes) -> wire.ErrorBody:
+        return wire_03.error_body(raw)
 
 
 def _segment(text: str) -> str:

@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
 import orjson
-from pydantic import ValidationError
 
 from a2a import failures, wire
 from a2a.bindings import Binding, Form, HttpRequest, bindings
@@ -23,11 +22,11 @@ from a2a.settings import A2AAgentSettings
 from a2a.sse import EventTooLarge, ServerEvent, SseParser
 from a2a.wire import OffProtocol, Verb
 from core.doors import outbound
-from core.doors.strict_json import BadJson, check_json_bytes
+from core.doors.strict_json import check_json_bytes
 from core.ids import new_id
 from core.values import value
 
-R = TypeVar("R", bound=wire.Wire)
+R = TypeVar("R")
 T = TypeVar("T")
 
 _EVENT_STREAM = "text/event-stream"
@@ -78,7 +77,7 @@ class _Question(Generic[R, T]):
             return self.binding.read(self.call.form, raw, self.id)
         except OffProtocol:
             raise
-        except (BadJson, ValidationError):
+        except ValueError:
             return None
 
 

@@ -9,10 +9,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from a2a import wire_03
-from a2a.wire import Wire
+
+
+class Wire(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
 
 _VERSION = re.compile(r"([0-9]{1,3})(?:\.([0-9]{1,3}))?(?:\.[0-9A-Za-z.+-]{1,40})?")
 

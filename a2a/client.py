@@ -30,7 +30,7 @@ from core.plugin import PluginState
 from core.push import Push, PushWay
 from core.telemetry import Silent, Telemetry
 
-R = TypeVar("R", bound=wire.Wire)
+R = TypeVar("R")
 T = TypeVar("T")
 
 LIST_PAGES = 5  # of LIST_PAGE tasks, newest first: what was sent a moment ago is on the first page or nowhere

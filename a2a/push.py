@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection
 from typing import Any, Protocol
 
 from aiohttp import web
-from pydantic import ValidationError
 
 from a2a import translate, wire, wire_03
 from core.agent import Reply, TaskEvent
@@ -98,7 +97,7 @@ def read(body: bytes, passes: translate.Passes = translate.NOTHING) -> "translat
     whole = strict_json(body)
     try:
         said = translate.EventReader(passes=passes)(_response(whole))
-    except (ValidationError, wire.OffProtocol) as error:
+    except ValueError as error:
         raise Refusal(400, "unreadable", detail="this is no push notification of A2A 1.0 or 0.3") from error
     return None if isinstance(said, Reply) else said
 
@@ -109,10 +108,14 @@ def _response(said: Any) -> wire.StreamResponse:
     if not isinstance(said, dict):
         raise wire.OffProtocol("it is no object")
     if "kind" in said:
-        return wire.StreamResponse.model_validate(wire_03.event(said))
+        return _shaped(wire_03.event(said))
     if "id" in said and "status" in said:  # a bare task, of either version
         is_new = str(said["status"].get("state") if isinstance(said["status"], dict) else "").startswith("TASK_STATE_")
-        return wire.StreamResponse.model_validate({"task": said} if is_new else wire_03.event({**said, "kind": "task"}))
+        return _shaped({"task": said} if is_new else wire_03.event({**said, "kind": "task"}))
     if not any(name in said for name in _MEMBERS):
         raise wire.OffProtocol("it says nothing of a task")
-    return wire.StreamResponse.model_validate(said)
+    return _shaped(said)
+
+
+def _shaped(said: Any) -> wire.StreamResponse:
+    return wire_03.as_shape(said, wire.StreamResponse)

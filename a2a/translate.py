@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from msgspec import UNSET
+
 from a2a import wire
 from a2a.wire import OffProtocol
 from core.agent import Artifact, ArtifactUpdate, Ask, Reply, Snapshot, StatusUpdate, TaskEvent, TaskState
@@ -223,7 +225,7 @@ def _part_in(part: wire.Part, bytes_left: int) -> Part | None:
         size = _decoded_size(part.raw)
         content = _decoded(part.raw) if size <= bytes_left else None
         return File(part.filename or "", part.media_type or OCTETS, size=size, content=content)
-    if "data" in part.model_fields_set:
+    if part.data is not UNSET:
         return Data(part.data)
     return None
 

@@ -5,10 +5,12 @@ translate.py's business. Requests need no models, they are plain dicts. Section 
 specification (tag v1.0.1); JSON is ProtoJSON, thus camelCase. The spelling of 0.3 is that of wire_03.py.
 """
 
+from collections.abc import Callable
 from enum import StrEnum
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from msgspec import UNSET, Raw, Struct
+from msgspec.json import Decoder
 
 PROTOCOL_VERSION = "1.0"  # what travels as A2A-Version (section 3.6)
 
@@ -59,87 +61,95 @@ class OffProtocol(ValueError):
     """The agent's answer is JSON of the right shape that the protocol does not allow."""
 
 
-class Wire(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
+T = TypeVar("T")
 
 
-class Part(Wire):
+class Wire(Struct, frozen=True, rename="camel"):
+    """One object of the protocol."""
+
+
+def reader(shape: type[T]) -> Callable[[bytes], T]:
+    """Reads JSON of this shape; what is not of it raises ValueError. Numbers and truth values may stand as text."""
+    return Decoder(shape, strict=False).decode
+
+
+class Part(Wire, frozen=True):
     """Exactly one of text, raw, url and data (section 4.1.6); `data` may be null, so only its presence tells."""
 
     text: str | None = None
     raw: str | None = None  # base64
     url: str | None = None
-    data: Any = None
+    data: Any = UNSET
     filename: str | None = None
-    media_type: str | None = Field(None, alias="mediaType")
+    media_type: str | None = None
 
 
-class Message(Wire):
-    message_id: str | None = Field(None, alias="messageId")
-    context_id: str | None = Field(None, alias="contextId")
-    task_id: str | None = Field(None, alias="taskId")
+class Message(Wire, frozen=True):
+    message_id: str | None = None
+    context_id: str | None = None
+    task_id: str | None = None
     parts: tuple[Part, ...] | None = None
     metadata: Any = None  # with the extensions: whatever it is, it is handed on or left
     extensions: Any = None
 
 
-class Status(Wire):
+class Status(Wire, frozen=True):
     state: str
     message: Message | None = None
     timestamp: str | None = None  # RFC 3339
 
 
-class Artifact(Wire):
-    artifact_id: str = Field(alias="artifactId")
+class Artifact(Wire, frozen=True):
+    artifact_id: str
     name: str | None = None
     parts: tuple[Part, ...] | None = None
     metadata: Any = None
     extensions: Any = None
 
 
-class Task(Wire):
+class Task(Wire, frozen=True):
     id: str
-    context_id: str | None = Field(None, alias="contextId")
     status: Status
+    context_id: str | None = None
     artifacts: tuple[Artifact, ...] | None = None
     history: tuple[Message, ...] | None = None
 
 
-class TaskStatusUpdate(Wire):
-    task_id: str = Field(alias="taskId")
-    context_id: str | None = Field(None, alias="contextId")
+class TaskStatusUpdate(Wire, frozen=True):
+    task_id: str
     status: Status
+    context_id: str | None = None
 
 
-class TaskArtifactUpdate(Wire):
-    task_id: str = Field(alias="taskId")
-    context_id: str | None = Field(None, alias="contextId")
+class TaskArtifactUpdate(Wire, frozen=True):
+    task_id: str
     artifact: Artifact
+    context_id: str | None = None
     append: bool | None = None
-    last_chunk: bool | None = Field(None, alias="lastChunk")
+    last_chunk: bool | None = None
 
 
-class StreamResponse(Wire):
+class StreamResponse(Wire, frozen=True):
     """One event (section 3.2.3); the direct answer to SendMessage is the same with the first two members only."""
 
     task: Task | None = None
     message: Message | None = None
-    status_update: TaskStatusUpdate | None = Field(None, alias="statusUpdate")
-    artifact_update: TaskArtifactUpdate | None = Field(None, alias="artifactUpdate")
+    status_update: TaskStatusUpdate | None = None
+    artifact_update: TaskArtifactUpdate | None = None
 
 
-class TaskList(Wire):
+class TaskList(Wire, frozen=True):
     tasks: tuple[Task, ...] | None = None
-    next_page_token: str | None = Field(None, alias="nextPageToken")
+    next_page_token: str | None = None
 
 
-class PushConfig(Wire):
+class PushConfig(Wire, frozen=True):
     """Only that it is one is of interest: what we asked for is what we know."""
 
     id: str | None = None
 
 
-class RpcError(Wire):
+class RpcError(Wire, frozen=True):
     code: int
     message: str | None = None
     data: Any = None  # an array of details by the letter; text, an object or nothing in the field
@@ -157,18 +167,15 @@ class RpcError(Wire):
         return self.code
 
 
-R = TypeVar("R", bound=Wire)
-
-
-class Answer(Wire, Generic[R]):
+class Answer(Wire, frozen=True):
     """A JSON-RPC response; `id` is null on errors of requests that the agent could not read."""
 
     id: str | int | float | None = None
-    result: R | None = None
+    result: Raw = Raw(b"null")
     error: RpcError | None = None
 
 
-class ErrorBody(Wire):
+class ErrorBody(Wire, frozen=True):
     """What HTTP+JSON answers instead of the thing asked for (section 11.6)."""
 
     error: RpcError

@@ -5,15 +5,14 @@ from base64 import b64encode
 from typing import Any
 
 import pytest
-from pydantic import TypeAdapter
 
-from a2a import translate, wire, wire_03
+from a2a import bindings, translate, wire, wire_03
 from core.agent import Artifact, ArtifactUpdate, Ask, Reply, Snapshot, StatusUpdate, TaskState
 from core.parts import Attached, Data, File, Text
 
 
 def response(**members: Any) -> wire.StreamResponse:
-    return wire.StreamResponse.model_validate_json(json.dumps(members))
+    return bindings.EVENT["1.0"](json.dumps(members).encode())
 
 
 def parts(*given: dict[str, Any]) -> tuple[Any, ...]:
@@ -134,7 +133,7 @@ def test_bytes_go_out_in_every_spelling_and_come_back(proto: bool) -> None:
     params = translate.send_params(Ask("m", given), streaming=True)
     old = wire_03.send_params(params, proto=proto)["message"]
     told = {"kind": "message", "messageId": "m", "parts": old["content" if proto else "parts"]}
-    read = TypeAdapter(wire_03.StreamResponse).validate_json(json.dumps(told))
+    read = bindings.EVENT["0.3"](json.dumps(told).encode())
 
     assert parts(params["message"]["parts"][0]) == given
     assert translate.EventReader()(read) == Reply("m", "", given)
