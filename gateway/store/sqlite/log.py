@@ -30,6 +30,7 @@ class Log:
         self._sync = sync
         self._path = database.with_name(f"{database.name}-wal")
         self._file: int | None = None
+        self._is_another = False  # the file that is open may not be the one written now
         self._since_checkpoint = 0
         self._copier: threading.Thread | None = None
         self._jobs: queue.SimpleQueue[tuple[int, Callable[[OSError | None], None]] | None] = queue.SimpleQueue()
@@ -42,6 +43,13 @@ class Log:
         Nothing is written meanwhile.
         """
         self._jobs.put((operations, then))
+
+    def begin_anew(self) -> None:
+        """A connection was opened: SQLite removes the log with its last connection, and begins another one.
+
+        Only while no sync is under way.
+        """
+        self._is_another = True
 
     def close(self) -> None:
         """Blocks until the thread has ended."""
@@ -65,20 +73,16 @@ class Log:
         self._close_file()
 
     def _sync_log(self) -> None:
-        try:
-            present = os.stat(self._path)
-        except FileNotFoundError:
-            return  # nothing was ever written
-        file = self._file
-        if file is None or not os.path.samestat(present, os.fstat(file)):
-            file = self._open()  # SQLite removes the log with its last connection, and begins another one
-        self._sync(file)
-
-    def _open(self) -> int:
-        self._close_file()
-        self._file = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
-        self._sync_folder()
-        return self._file
+        if self._is_another:
+            self._is_another = False
+            self._close_file()
+        if self._file is None:
+            try:
+                self._file = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+            except FileNotFoundError:
+                return  # nothing was ever written
+            self._sync_folder()
+        self._sync(self._file)
 
     def _close_file(self) -> None:
         file, self._file = self._file, None

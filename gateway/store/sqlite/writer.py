@@ -282,6 +282,7 @@ class Writer:
             db.execute(pragma)
         schema.migrate(db, self._path)
         db.execute("PRAGMA busy_timeout = 0")  # from here on nothing blocks the event loop
+        self._log.begin_anew()
         self._tx = Tx(db, Memory())
         return self._tx
 
