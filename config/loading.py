@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from config.doubts import doubts
 from config.problems import ConfigurationProblems, Problem, problems_of, unknown
-from config.routing import routing_problems
+from config.routing import exposure_problems, routing_problems
 from config.secrets import Secrets
 from config.settings import (
     NAME,
@@ -143,6 +143,7 @@ class _Composition:
         agents = self.source.tables.get("agents", {})
         if account:
             self.problems += routing_problems(path, account, agents)
+        self.problems += exposure_problems(path, settings, agents)
         return PluginEntry(name, kind, _as_its_kind(account, settings), settings) if account and settings else None
 
     def _kind(self, table: Mapping[str, Any], known: Mapping[str, Any], path: str) -> str:

@@ -21,6 +21,13 @@ def routing_problems(path: str, account: AccountSettings, agents: Mapping[str, o
     yield from _unreachable(path, account.routes)
 
 
+def exposure_problems(path: str, settings: object, agents: Mapping[str, object]) -> Iterator[Problem]:
+    """Agents that an account shows by their own names, where its kind knows such; its `agent` is a route's business."""
+    for name in getattr(settings, "expose", ()):
+        if name not in agents:
+            yield unknown(f"{path}.expose", name, agents, "agent")
+
+
 def _places(path: str, account: AccountSettings) -> Iterator[tuple[str, AccountSettings | RouteSettings]]:
     yield path, account
     for number, route in enumerate(account.routes):

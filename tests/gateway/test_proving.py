@@ -3,7 +3,9 @@
 import asyncio
 import os
 import socket
+import sqlite3
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,7 @@ DESK = '[agents.desk]\nkind = "local"\nentry = "concierge"\noptions = { %s }\n'
 CALLED = '[plugins.%s]\nkind = "a2a"\nagent = "echo"\nanonymous = "shared"\n'
 
 CONFIGURATIONS = {
+    "plugins.one.expose: unknown agent 'ecko'; did you mean 'echo'?": ECHO + CALLED % "one" + 'expose = ["ecko"]\n',
     "plugins.two: plugins.one answers GET /a2a/echo": ECHO + CALLED % "one" + CALLED % "two",
     "agents.desk.options.pase: unknown setting 'pase'; did you mean 'pace'?": DESK % "pase = 1",
     "agents.desk.options.pace: 'quick' is wrong": DESK % "pace = 'quick'",
@@ -105,6 +108,12 @@ def no_database(path: Path) -> str:
     return "the database desk.db cannot be opened: file is not a database"
 
 
+def anothers_database(path: Path) -> str:
+    with closing(sqlite3.connect(path / "desk.db")) as other:
+        other.execute("CREATE TABLE session (x)")
+    return "desk.db is the database of another program (it has a table 'session'); name another file"
+
+
 def an_open_token(path: Path) -> str:
     (path / "operator-token").write_text("0123456789abcdef")
     (path / "operator-token").chmod(0o644)
@@ -117,7 +126,14 @@ def an_address_of_another_machine(path: Path) -> str:
     return "cannot listen on 192.0.2.7:8080: Cannot assign requested address"
 
 
-SURROUNDINGS = (a_folder, a_file_for_a_folder, no_database, an_open_token, an_address_of_another_machine)
+SURROUNDINGS = (
+    a_folder,
+    a_file_for_a_folder,
+    no_database,
+    anothers_database,
+    an_open_token,
+    an_address_of_another_machine,
+)
 
 
 @pytest.mark.parametrize("spoil", SURROUNDINGS, ids=lambda spoil: spoil.__name__)

@@ -7,7 +7,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -154,6 +154,17 @@ def test_a_file_that_may_not_grow_acknowledges_nothing_false_and_heals(tmp_path:
     assert int(refused) > 0
     assert int(admitted) + int(refused) == 200
     assert (stored, healthy) == ("201", "None")
+
+
+async def test_the_database_of_another_program_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "desk.db"
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("CREATE TABLE customers (name TEXT)")
+    before = path.read_bytes()
+    with pytest.raises(ConfigurationError, match=r"another program.*'customers'"):
+        async with SqliteStore(path):
+            pass
+    assert path.read_bytes() == before
 
 
 async def test_a_schema_of_newer_code_is_refused_with_the_remedy(tmp_path: Path) -> None:

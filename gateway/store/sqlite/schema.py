@@ -35,9 +35,15 @@ _VERSION_TABLE = """CREATE TABLE IF NOT EXISTS schema_version (
 
 
 def check(db: sqlite3.Connection, path: Path) -> int:
-    """The file's version, 0 for a new one. Raises ConfigurationError when this code is too old for it."""
-    if not db.execute("SELECT count(*) FROM sqlite_master WHERE name = 'schema_version'").fetchone()[0]:
+    """The file's version, 0 for a new one. Raises ConfigurationError when it is not for this code."""
+    names = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'")}
+    if not names:
         return 0
+    if "schema_version" not in names:
+        raise ConfigurationError(
+            f"{path} is the database of another program (it has a table {min(names)!r}); name another file",
+            setting="gateway.store",
+        )
     version, oldest = db.execute("SELECT max(version), max(oldest_code) FROM schema_version").fetchone()
     if (oldest or 0) > CODE:
         raise ConfigurationError(
