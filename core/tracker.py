@@ -224,7 +224,12 @@ class TaskTracker:
             await keep_files(self.files, pieces, self.telemetry)
 
     def spawn(self, work: Callable[[], Awaitable[None]], name: str) -> None:
-        self._tasks.create_task(self._beside(work, name), name=name)
+        """Begin it beside the turns. Nothing begins where the line is being cut off: timers still run out then."""
+        beside = self._beside(work, name)
+        try:
+            self._tasks.create_task(beside, name=name)
+        except RuntimeError:  # the only word that a TaskGroup has for it
+            beside.close()
 
     async def _beside(self, work: Callable[[], Awaitable[None]], name: str) -> None:
         """A turn's work beside its own road (a cancel, a question to a silent task): it fails alone."""

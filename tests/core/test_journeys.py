@@ -812,6 +812,19 @@ async def test_a_cancel_while_the_agent_cannot_be_reached_is_heeded(store: Store
         assert len(agent.asks) == count
 
 
+async def test_what_comes_due_after_its_line_was_cut_off_begins_nothing(store: Store) -> None:
+    begun = asyncio.Event()
+
+    async def late() -> None:
+        begun.set()
+
+    async with world(store) as desk:
+        pass
+    desk.tracker.spawn(late, "late")
+    await asyncio.sleep(0)
+    assert not begun.is_set()
+
+
 async def test_a_cancel_marked_before_a_stop_is_sent_after_the_start(store: Store) -> None:
     agent = FakeAgent(Parked())
     async with world(store, agent) as before:
