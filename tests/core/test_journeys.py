@@ -378,7 +378,7 @@ async def test_what_was_assembled_is_delivered_marked_when_the_task_is_gone_befo
         yield status(ask, TaskState.COMPLETED)
 
     agent = FakeAgent(forgets)
-    async with world(store, agent) as desk:
+    async with world(store, agent, patience=replace(SOON, quiet=30.0)) as desk:  # nobody asks before the stream's end
         await desk.says("hi")
         shown = await desk.plugin.until(3)
         assert shown[0] == "Hello"
@@ -656,8 +656,7 @@ async def test_an_attempt_that_had_begun_at_a_kill_is_unknown_after_the_start(st
 @pytest.mark.case("DEL-09")
 async def test_where_an_account_collects_a_burst_is_one_turn_in_order(store: Store) -> None:
     async with world(store, collect=0.05) as desk:
-        for text in ("a", "b", "c"):
-            await desk.says(text)
+        await asyncio.gather(*(desk.says(text) for text in ("a", "b", "c")))
         assert await desk.plugin.until(1) == ["ABC"]
     assert len(desk.agent.asks) == 1
 
@@ -897,7 +896,7 @@ async def test_in_a_batch_one_flooding_sender_is_told_and_the_others_are_answere
 async def test_two_ways_to_end_a_turn_at_one_instant_are_one_end(store: Store) -> None:
     """The foreground's patience runs out while a message that was not taken is being recorded."""
     agent = FakeAgent()
-    agent.errors = [NotAccepted("refused", retry_after=0.001) for _ in range(50)]
+    agent.errors = [NotAccepted("refused", retry_after=0.001) for _ in range(10)]
     async with world(store, agent, patience=replace(SOON, foreground=0.01)) as desk:
         await desk.says("hi")
         assert await desk.plugin.until(1) == ["HI"]

@@ -47,7 +47,7 @@ async def _pass(telegram: FakeTelegram, holds: Callable[[], bool], seconds: floa
         await telegram.changes.until(holds, timeout=seconds)
 
 
-@pytest.mark.timeout(200)
+@pytest.mark.timeout(600)  # fifty starts, and the machine may be busy
 @pytest.mark.case("F32")
 async def test_fifty_kills_under_load_lose_nothing_repeat_nothing_and_invert_nothing(
     telegram: FakeTelegram, agent: ScriptedAgent, gateway: GatewayProcess

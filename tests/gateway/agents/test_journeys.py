@@ -62,11 +62,11 @@ async def test_a_question_is_asked_and_the_next_message_answers_it_even_after_a_
 async def test_a_count_cut_by_a_restart_is_shown_once_and_whole(store: SqliteStore) -> None:
     plugin = FakePlugin(Capabilities(previews=True, preview_interval=0.01))
     async with line(store, Concierge(pace=0.005), plugin) as there:
-        await there.says("count to 300")
+        await there.says("count to 60")
         await until(lambda: any(" 20" in frame.text for frame in plugin.frames))
     assert plugin.shown() == []
     async with line(store, Concierge(pace=0), plugin):
-        whole = "".join(map(str, range(1, 301)))
+        whole = "".join(map(str, range(1, 61)))
         await until(lambda: "".join(plugin.shown()).replace(" ", "") == whole)
 
 
