@@ -15,7 +15,7 @@ from aiohttp import web
 from core.doors.ingress import Ingress, Refusal
 from core.errors import StoreUnavailable
 from core.telemetry import Telemetry
-from gateway.api_acting import BODY, Actions, Item, NotPossible, Read, UnknownId, found, unknown
+from gateway.api_resource import BODY, Item, NotPossible, Read, Resource, UnknownId
 from gateway.api_schemas import CURSOR, IDS, LIMIT, SCHEMAS, state_of
 from gateway.health import Operator, json_response
 from gateway.openapi import Endpoint, document
@@ -115,87 +115,71 @@ class ControlApi:
         return [self._route(ingress, endpoint) for endpoint in self.endpoints()]
 
     def endpoints(self) -> tuple[Endpoint, ...]:
-        operations, records, actions = self._operations, self._operations.records, Actions(self._telemetry)
         return (
             Endpoint(
                 "GET", "/summary", "Counts by state, and what nobody can know", self._summary, "Summary", query=(IDS,)
             ),
-            _list("/sessions", "Sessions, newest first", records.sessions, "Session", SESSION_STATES),
-            _show("/sessions/{ref}", "One session with its timeline", records.session, "Session"),
-            _show("/envelopes/{id}", "The facts of one admitted message", records.envelope, "Envelope"),
-            _list(
-                "/unreadable",
-                "Authentic updates that could not be read, newest first",
-                records.unreadable,
-                "Unreadable",
-            ),
-            _show(
-                "/unreadable/{id}",
-                "One update that could not be read, with its body",
-                operations.read_unreadable,
-                "Unreadable",
-            ),
-            _list("/tasks", "Remote tasks, newest first", records.tasks, "Task", TASK_STATES),
-            _show(
-                "/tasks/{id}",
-                "One task with what its agent said, by its own, its agent's or its caller's id",
-                records.task,
-                "Task",
-            ),
-            actions.act(
-                "/tasks/{id}", "cancel", "Ask the agent to stop a task", operations.cancel_task, records.task, "Task"
-            ),
-            actions.act(
-                "/tasks/{id}", "refresh", "Get a task from its agent now", operations.refresh_task, records.task, "Task"
-            ),
-            actions.say(
-                "/tasks/{id}",
-                "reply",
-                "Answer what a task asks",
-                operations.reply_to_task,
-                records.task,
-                "Task",
-                takes="Words",
-            ),
-            _list("/deliveries", "Deliveries, newest first", records.deliveries, "Delivery", DELIVERY_STATES),
-            _show("/deliveries/{id}", "One delivery with its attempts", records.delivery, "Delivery"),
-            actions.act(
-                "/deliveries/{id}",
-                "retry",
-                "Queue a delivery once more",
-                operations.retry_delivery,
-                records.delivery,
-                "Delivery",
-            ),
-            actions.act(
-                "/deliveries/{id}",
-                "discard",
-                "Never send a delivery",
-                operations.discard_delivery,
-                records.delivery,
-                "Delivery",
-            ),
-            Endpoint("GET", "/plugins", "Plugin accounts and their health", self._plugins, "Plugin", is_list=True),
-            Endpoint("GET", "/plugins/{name}", "One account", self._plugin, "Plugin", fails_with=(404,)),
-            Endpoint("GET", "/agents", "Agents and their connections", self._agents, "Agent", is_list=True),
-            _show("/agents/{name}", "One agent", operations.agent, "Agent"),
-            actions.act(
-                "/agents/{name}", "discover", "Read the card now", operations.discover_agent, operations.agent, "Agent"
-            ),
-            actions.act(
-                "/agents/{name}", "test", "Ask it for nothing", operations.test_agent, operations.agent, "Agent"
-            ),
-            actions.say(
-                "/agents/{name}",
-                "agree",
-                "Agree to a card that has changed",
-                operations.agree_to_agent,
-                operations.agent,
-                "Agent",
-                takes="Agreement",
-            ),
+            *self._of_messages(),
+            *self._of_tasks(),
+            *self._of_deliveries(),
+            *self._of_plugins(),
+            *self._of_agents(),
             Endpoint("GET", "/openapi.json", "This description", self._openapi, "OpenApi"),
         )
+
+    def _of_messages(self) -> tuple[Endpoint, ...]:
+        records, unreadable = self._operations.records, "Authentic updates that could not be read, newest first"
+        session = self._resource("/sessions/{ref}", records.session, "Session")
+        envelope = self._resource("/envelopes/{id}", records.envelope, "Envelope")
+        unread = self._resource("/unreadable/{id}", self._operations.read_unreadable, "Unreadable")
+        return (
+            _list("/sessions", "Sessions, newest first", records.sessions, "Session", SESSION_STATES),
+            session.show("One session with its timeline"),
+            envelope.show("The facts of one admitted message"),
+            _list("/unreadable", unreadable, records.unreadable, "Unreadable"),
+            unread.show("One update that could not be read, with its body"),
+        )
+
+    def _of_tasks(self) -> tuple[Endpoint, ...]:
+        operations, records = self._operations, self._operations.records
+        task = self._resource("/tasks/{id}", records.task, "Task")
+        return (
+            _list("/tasks", "Remote tasks, newest first", records.tasks, "Task", TASK_STATES),
+            task.show("One task with what its agent said, by its own, its agent's or its caller's id"),
+            task.act("cancel", "Ask the agent to stop a task", operations.cancel_task),
+            task.act("refresh", "Get a task from its agent now", operations.refresh_task),
+            task.say("reply", "Answer what a task asks", operations.reply_to_task, takes="Words"),
+        )
+
+    def _of_deliveries(self) -> tuple[Endpoint, ...]:
+        operations, records = self._operations, self._operations.records
+        delivery = self._resource("/deliveries/{id}", records.delivery, "Delivery")
+        return (
+            _list("/deliveries", "Deliveries, newest first", records.deliveries, "Delivery", DELIVERY_STATES),
+            delivery.show("One delivery with its attempts"),
+            delivery.act("retry", "Queue a delivery once more", operations.retry_delivery),
+            delivery.act("discard", "Never send a delivery", operations.discard_delivery),
+        )
+
+    def _of_plugins(self) -> tuple[Endpoint, ...]:
+        return (
+            Endpoint("GET", "/plugins", "Plugin accounts and their health", self._plugins, "Plugin", is_list=True),
+            self._resource("/plugins/{name}", self._plugin, "Plugin").show("One account"),
+        )
+
+    def _of_agents(self) -> tuple[Endpoint, ...]:
+        operations = self._operations
+        agent = self._resource("/agents/{name}", operations.agent, "Agent")
+        return (
+            Endpoint("GET", "/agents", "Agents and their connections", self._agents, "Agent", is_list=True),
+            agent.show("One agent"),
+            agent.act("discover", "Read the card now", operations.discover_agent),
+            agent.act("test", "Ask it for nothing", operations.test_agent),
+            agent.say("agree", "Agree to a card that has changed", operations.agree_to_agent, takes="Agreement"),
+        )
+
+    def _resource(self, path: str, read: Read, schema: str) -> Resource:
+        return Resource(path, read, schema, self._telemetry)
 
     def _route(self, ingress: Ingress, endpoint: Endpoint) -> web.RouteDef:
         path = PREFIX + re.sub(r"{(\w+)}", rf"{{\1:{_ID}}}", endpoint.path)
@@ -225,11 +209,8 @@ class ControlApi:
     async def _plugins(self, _request: web.Request) -> Item:
         return {"items": self._operations.plugins(), "next": None}
 
-    async def _plugin(self, request: web.Request) -> Item:
-        for item in self._operations.plugins():
-            if item["name"] == request.match_info["name"]:
-                return item
-        raise unknown()
+    async def _plugin(self, name: str) -> Item | None:
+        return next((item for item in self._operations.plugins() if item["name"] == name), None)
 
     async def _agents(self, _request: web.Request) -> Item:
         return {"items": self._operations.agents(), "next": None}
@@ -256,14 +237,6 @@ def _list(
 
     query = (*((state_of(states),) if states else ()), LIMIT, CURSOR)
     return Endpoint("GET", path, summary, answer, schema, is_list=True, query=query, fails_with=(400,))
-
-
-def _show(path: str, summary: str, read: Read, schema: str) -> Endpoint:
-    async def answer(request: web.Request) -> Item:
-        (key,) = request.match_info.values()
-        return await found(read, key)
-
-    return Endpoint("GET", path, summary, answer, schema, fails_with=(404,))
 
 
 def _limit(request: web.Request) -> int:

@@ -1,4 +1,7 @@
-"""The actions of the control API: each is done once, told as an event, and answered with the record as it is then."""
+"""One kind of record in the control API: how one is shown, and what can be done to it.
+
+An action is done once, told as an event, and answered with the record as it is then.
+"""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
@@ -9,7 +12,7 @@ from aiohttp import web
 from core.doors.ingress import BadJson, Refusal, strict_json
 from core.errors import AgentError
 from core.telemetry import Telemetry
-from gateway.openapi import Endpoint
+from gateway.openapi import Answer, Endpoint
 
 BODY: web.RequestKey[bytes] = web.RequestKey("body", bytes)
 LONGEST_TEXT = 16_384  # characters of an operator's reply
@@ -28,38 +31,49 @@ class NotPossible(Exception):
     """The record's state does not allow it; the message says why."""
 
 
-class Actions:
-    def __init__(self, telemetry: Telemetry) -> None:
-        self._telemetry = telemetry
+class Resource:
+    """`path` ends with the record's key; an action's path goes on with its verb."""
 
-    def act(self, path: str, verb: str, summary: str, act: Act, read: Read, schema: str) -> Endpoint:
+    def __init__(self, path: str, read: Read, schema: str, telemetry: Telemetry) -> None:
+        self._path, self._read, self._schema, self._telemetry = path, read, schema, telemetry
+
+    def show(self, summary: str) -> Endpoint:
+        async def answer(request: web.Request) -> Item:
+            return await self._found(_key(request))
+
+        return Endpoint("GET", self._path, summary, answer, self._schema, fails_with=(404,))
+
+    def act(self, verb: str, summary: str, act: Act) -> Endpoint:
         """One that takes no arguments."""
 
         async def answer(request: web.Request) -> Item:
-            (key,) = request.match_info.values()
-            return await self._done(path, verb, key, act(key), read)
+            key = _key(request)
+            return await self._done(verb, key, act(key))
 
-        return Endpoint("POST", f"{path}:{verb}", summary, answer, schema, fails_with=(400, 404, 409, 502))
+        return self._action(verb, summary, answer)
 
-    def say(self, path: str, verb: str, summary: str, say: Say, read: Read, schema: str, *, takes: str) -> Endpoint:
+    def say(self, verb: str, summary: str, say: Say, *, takes: str) -> Endpoint:
         """One that takes a word: the only member of its body."""
         (member,) = _MEMBERS[takes]
 
         async def answer(request: web.Request) -> Item:
-            (key,) = request.match_info.values()
-            return await self._done(path, verb, key, say(key, _word(request[BODY], member)), read)
+            key = _key(request)
+            return await self._done(verb, key, say(key, _word(request[BODY], member)))
 
+        return self._action(verb, summary, answer, takes)
+
+    def _action(self, verb: str, summary: str, answer: Answer, takes: str = "") -> Endpoint:
         failures = (400, 404, 409, 502)
-        return Endpoint("POST", f"{path}:{verb}", summary, answer, schema, fails_with=failures, takes=takes)
+        return Endpoint("POST", f"{self._path}:{verb}", summary, answer, self._schema, fails_with=failures, takes=takes)
 
-    async def _done(self, path: str, verb: str, key: str, act: Awaitable[None], read: Read) -> Item:
-        kind, outcome = path.split("/")[1], "failed"
+    async def _done(self, verb: str, key: str, act: Awaitable[None]) -> Item:
+        kind, outcome = self._path.split("/")[1], "failed"
         try:
             await act
             outcome = "done"
         except UnknownId as error:
             outcome = "unknown_id"
-            raise unknown() from error
+            raise _unknown() from error
         except NotPossible as error:
             outcome = "not_possible"
             raise Refusal(409, "not_possible", detail=str(error)) from error
@@ -67,7 +81,18 @@ class Actions:
             raise Refusal(502, "agent_failed", detail=str(error)) from error
         finally:
             self._telemetry.event("operator.acted", action=f"{kind}:{verb}", id=key, outcome=outcome)
-        return await found(read, key)
+        return await self._found(key)
+
+    async def _found(self, key: str) -> Item:
+        item = await self._read(key)
+        if item is None:
+            raise _unknown()
+        return item
+
+
+def _key(request: web.Request) -> str:
+    (key,) = request.match_info.values()
+    return key
 
 
 _MEMBERS = {"Agreement": ("fingerprint",), "Words": ("text",)}
@@ -87,12 +112,5 @@ def _word(body: bytes, member: str) -> str:
     return text
 
 
-async def found(read: Read, key: str) -> Item:
-    item = await read(key)
-    if item is None:
-        raise unknown()
-    return item
-
-
-def unknown() -> Refusal:
+def _unknown() -> Refusal:
     return Refusal(404, "unknown_id", detail="there is no such record")
