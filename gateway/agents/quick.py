@@ -7,7 +7,7 @@ from core.agent import Ask, Reply, Snapshot, TaskEvent, TaskRef
 from core.errors import Declined, TaskUnknown
 from core.parts import Text
 from gateway.agents.contract import Answering, Task
-from gateway.agents.local import text_lines
+from gateway.agents.run import text_lines
 
 ANSWER_LIMIT = 30.0  # seconds; who needs longer is to work on a task, which can be followed and cancelled
 

@@ -10,7 +10,7 @@ from core.agent import ArtifactUpdate, Ask, Snapshot, TaskRef, TaskState
 from core.errors import Declined, NotAccepted, TaskEnded, TaskUnknown, Unreachable
 from core.parts import Text, text_of
 from gateway.agents import Checkpoint, Question, Step, Task, Words
-from gateway.agents.local import RESTED_KEPT
+from gateway.agents.known import RESTED_KEPT
 from tests.gateway.agents.world import Memory, all_of, ask, last_of, life, outcome, ref, until_said, words
 
 
