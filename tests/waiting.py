@@ -2,17 +2,27 @@
 
 import asyncio
 import inspect
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+STEP = 0.1  # seconds; a longer one between two looks counts as this: then the machine stood still, and nothing ran
+
 
 async def until(condition: Callable[[], Any | Awaitable[Any]], *, seconds: float = 5.0) -> Any:
-    """Let everything run until the condition (plain or async) gives something true, and return that."""
-    async with asyncio.timeout(seconds):
-        while True:
-            found = condition()
-            if inspect.isawaitable(found):
-                found = await found
-            if found:
-                return found
-            await asyncio.sleep(0.001)
+    """Let everything run until the condition (plain or async) gives something true, and return that.
+
+    Raises TimeoutError after so many seconds in which this process ran.
+    """
+    left, looked = seconds, time.monotonic()
+    while True:
+        found = condition()
+        if inspect.isawaitable(found):
+            found = await found
+        if found:
+            return found
+        await asyncio.sleep(0.001)
+        now = time.monotonic()
+        left, looked = left - min(STEP, now - looked), now
+        if left <= 0:
+            raise TimeoutError(f"not within {seconds:g} s")

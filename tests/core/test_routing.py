@@ -303,7 +303,7 @@ async def test_a_fallback_that_is_down_too_is_told_as_any_agent_is(store: Store)
     helper, agent = FakeAgent(name="helper"), FakeAgent()
     agent.errors, helper.errors = [DOWN] * 1000, [DOWN] * 1000
     routes = Routes("agent", fallbacks={"agent": "helper", "helper": "agent"})
-    patience = replace(SOON, give_up=0.1)
+    patience = replace(SOON, give_up=0.5)
     async with world(store, agent, routes=routes, others=[helper], patience=patience) as desk:
         await desk.says("hello")
         await until(lambda: "could not be reached" in "".join(desk.plugin.shown()))

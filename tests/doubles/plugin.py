@@ -8,6 +8,7 @@ from core.delivery import Delivery, Op, Outcome, Payload, Piece, Sent
 from core.doors.ingress import Ingress, Route
 from core.parts import text_of
 from core.plugin import Capabilities, Intake, PreviewFrame
+from tests.waiting import until
 
 PART = 40  # characters in one message of this channel
 
@@ -19,7 +20,6 @@ class FakePlugin:
         self.frames: list[PreviewFrame] = []
         self.outcomes: deque[Outcome | Exception] = deque()  # taken first; then everything is Sent
         self.gate: asyncio.Event | None = None  # a send waits for it
-        self._changed = asyncio.Event()
 
     @property
     def health(self) -> dict[str, object]:
@@ -45,12 +45,10 @@ class FakePlugin:
             raise outcome
         if isinstance(outcome, Sent):
             self.sent.append(delivery)
-        self._changed.set()
         return outcome
 
     async def preview(self, frame: PreviewFrame) -> str:
         self.frames.append(frame)
-        self._changed.set()
         return ""
 
     def shown(self, chat: str = "ann") -> list[str]:
@@ -65,8 +63,5 @@ class FakePlugin:
 
     async def until(self, count: int, chat: str = "ann") -> list[str]:
         """The chat, as soon as it shows this many messages."""
-        async with asyncio.timeout(5):
-            while len(self.shown(chat)) < count:
-                self._changed.clear()
-                await self._changed.wait()
+        await until(lambda: len(self.shown(chat)) >= count)
         return self.shown(chat)
