@@ -9,10 +9,10 @@ from typing import Any
 STEP = 0.1  # seconds; a longer one between two looks counts as this: then the machine stood still, and nothing ran
 
 
-async def until(condition: Callable[[], Any | Awaitable[Any]], *, seconds: float = 5.0) -> Any:
+async def until(condition: Callable[[], Any | Awaitable[Any]], *, seconds: float = 5.0, pause: float = 0.001) -> Any:
     """Let everything run until the condition (plain or async) gives something true, and return that.
 
-    Raises TimeoutError after so many seconds in which this process ran.
+    Raises TimeoutError after so many seconds in which this process ran. `pause`: seconds between two looks.
     """
     left, looked = seconds, time.monotonic()
     while True:
@@ -21,7 +21,7 @@ async def until(condition: Callable[[], Any | Awaitable[Any]], *, seconds: float
             found = await found
         if found:
             return found
-        await asyncio.sleep(0.001)
+        await asyncio.sleep(pause)
         now = time.monotonic()
         left, looked = left - min(STEP, now - looked), now
         if left <= 0:

@@ -20,6 +20,7 @@ import aiohttp
 
 from tests.fakes.serving import Changes
 from tests.peers.processes import ROOT, free_port
+from tests.waiting import until
 
 OPERATOR = "operator-token-0123456789abcdef"
 START_PATIENCE = 30.0  # seconds; far above the second a start takes, for machines that do other things as well
@@ -280,14 +281,10 @@ def admitted(summary: Mapping[str, Any]) -> int:
 
 async def look(condition: Callable[[], Awaitable[Any]], *, seconds: float = PATIENCE, what: str = "it") -> Any:
     """What the condition gives, once it is true; an AssertionError that names `what` when it never is."""
-    found = None
     try:
-        async with asyncio.timeout(seconds):
-            while not (found := await condition()):  # noqa: ASYNC110 - another process cannot set an event here
-                await asyncio.sleep(GLANCE)
+        return await until(condition, seconds=seconds, pause=GLANCE)
     except TimeoutError:
         raise AssertionError(f"waited {seconds} s in vain for {what}") from None
-    return found
 
 
 def toml(tables: Tables) -> str:
