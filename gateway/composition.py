@@ -59,54 +59,48 @@ class Line:
             name: cast(FollowingPlugin, plugin).follower for name, plugin in self.plugins.items() if follows(plugin)
         }
         self.delegates = {name: self._delegate(entry) for name, entry in settings.agents.items()}
-        self.outbox = Outbox(
-            store,
-            {name: self._channel(name) for name in self.plugins},
-            tasks,
-            clock,
-            telemetry,
-            lambda turn: self.previews.end(turn),
-            store,
-        )
+        self.outbox = self._outbox()
         self.previews = Previews(self.plugins, store, tasks, self.outbox.is_throttled, telemetry)
         self.pushes = PushBook(store, push_base(settings))
-        self.tracker = TaskTracker(
-            store,
+        self.tracker = self._tracker()
+        self.desk = Desk(
+            store, store, store, store, self.tracker, self.outbox, lambda: self.lanes, self._routes_of, clock
+        )
+        self.lanes = Lanes(store, lambda: self._bounds, tasks, clock, telemetry, self.tracker.work, self.desk.answer)
+        self.tracker.adopt = self.lanes.adopt
+
+    def _outbox(self) -> Outbox:
+        return Outbox(
+            self.store,
+            {name: self._channel(name) for name in self.plugins},
+            self._tasks,
+            self._clock,
+            self._telemetry,
+            lambda turn: self.previews.end(turn),
+            self.store,
+        )
+
+    def _tracker(self) -> TaskTracker:
+        gateway = self.settings.gateway
+        return TaskTracker(
+            self.store,
             self.delegates,
             self.plugins,
             self.previews,
             self.outbox.wake,
-            tasks,
-            clock,
-            telemetry,
-            Patience(foreground=settings.gateway.foreground_patience, stale=settings.gateway.task_silence),
-            lambda account: self._accounts[account].routes.fallbacks,
+            self._tasks,
+            self._clock,
+            self._telemetry,
+            Patience(foreground=gateway.foreground_patience, stale=gateway.task_silence),
+            lambda account: self._routes_of(account).fallbacks,
             self.pushes,
             self._followers,
-            host.files,
-        )
-        self.desk = Desk(
-            store,
-            store,
-            store,
-            store,
-            self.tracker,
-            self.outbox,
-            lambda: self.lanes,
-            lambda account: self._accounts[account].routes,
-            clock,
-        )
-        self.lanes = Lanes(
-            store,
-            lambda: self._bounds,
-            tasks,
-            clock,
-            telemetry,
-            self.tracker.work,
-            self.desk.answer,
+            self.host.files,
         )
 
-        self.tracker.adopt = self.lanes.adopt
+    def _routes_of(self, account: str) -> Routes:
+        """As they are configured now."""
+        return self._accounts[account].routes
 
     def intake(self, account: str) -> SourceIntake:
         return SourceIntake(
