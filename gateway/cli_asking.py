@@ -26,9 +26,8 @@ FullId = Annotated[str, typer.Argument(metavar="ID", help="Its whole id, as a li
 
 Row = dict[str, Any]
 
-CALLED = {
-    "tasks": ("task_id", "served_task")
-}  # by what else its list shows, or its caller knows, a record may be named
+# What a record may be asked for by besides its id: what its list shows, or its caller knows.
+CALLED = {"tasks": ("task_id", "served_task")}
 
 
 def list_(
