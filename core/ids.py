@@ -1,11 +1,13 @@
 """Identities the gateway issues itself."""
 
 import os
+import re
 import secrets
 import time
 
 POOL = 4000  # bytes of randomness fetched at once: asking the kernel for each id costs more than all the rest of it
 RANDOM = 10  # bytes in one id
+_OWN = re.compile(r"[0-9a-f]{32}(?:[0-9a-f]{16})?")
 
 
 class _Randomness:
@@ -40,3 +42,8 @@ def new_id() -> str:
 def secret_id() -> str:
     """A new_id with 64 more random bits, 138 in all: for names whose knowledge lets somebody in."""
     return f"{new_id()}{secrets.token_hex(8)}"
+
+
+def is_own(id: str) -> bool:
+    """Whether it has the form of those made here, which nobody else's choice of words has by chance."""
+    return _OWN.fullmatch(id) is not None

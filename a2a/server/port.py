@@ -82,6 +82,11 @@ class PushConfig:
     credentials: str = ""
     protocol: str = "1.0"  # in whose words notifications are written: of the call that set it
 
+    @property
+    def is_old(self) -> bool:
+        """Whether it is of 0.3."""
+        return self.protocol.startswith("0.")
+
 
 @value(frozen=True, slots=True)
 class Send:

@@ -140,8 +140,7 @@ class Pushes:
         return next((config for config in await self.of(task_id) if config.id == config_id), None)
 
     async def _body_of(self, delivery: Delivery, config: PushConfig) -> bytes:
-        is_old = config.protocol.startswith("0.")
-        if is_old and (work := await self._records.followed(config.task_id)) is not None:
+        if config.is_old and (work := await self._records.followed(config.task_id)) is not None:
             return self._body(task_of(work), config.protocol)
         return self._body(_event_of(delivery.payload, config.task_id), config.protocol)
 
@@ -159,12 +158,11 @@ class Pushes:
 
 def _made_id(config: PushConfig) -> str:
     """In 0.3 a config without an id is the task's one config, as with a2a-sdk: setting it again replaces it."""
-    return config.task_id if config.protocol.startswith("0.") else secrets.token_urlsafe(12)
+    return config.task_id if config.is_old else secrets.token_urlsafe(12)
 
 
 def _headers(config: PushConfig) -> dict[str, str]:
-    is_old = config.protocol.startswith("0.")
-    headers = {"Content-Type": "application/json" if is_old else "application/a2a+json"}
+    headers = {"Content-Type": "application/json" if config.is_old else "application/a2a+json"}
     if config.scheme:
         headers["Authorization"] = f"{config.scheme} {config.credentials}".strip()
     if config.token:  # the first is how 0.3 and its SDKs call it

@@ -6,7 +6,6 @@ here depends on the connection by which it was asked. Section numbers are those 
 """
 
 import asyncio
-import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
@@ -35,13 +34,12 @@ from a2a.server.served_words import inbound_of, task_of, token_of, wanted_of
 from core.agent import TaskState
 from core.errors import Busy, StoreUnavailable
 from core.followed import FollowedWork, Wanted
-from core.ids import new_id, secret_id
+from core.ids import is_own, new_id, secret_id
 from core.plugin import Accepted, Duplicate, Intake
 
 FIRST_WORD = 1.0  # seconds for which a stream's first event waits for the agent's first word: it may be a bare message
 CANCEL_WAIT = 10.0  # seconds for which a cancel waits for what the agent says to it
 STARTING_RETRY = 2.0  # seconds
-_MADE_HERE = re.compile(r"[0-9a-f]{32}(?:[0-9a-f]{16})?")  # as core.ids makes them
 
 T = TypeVar("T")
 
@@ -132,7 +130,7 @@ class Served:
         if not named:
             return secret_id()
         wanted = Wanted(self._owner(caller), self._agent, 1, topic=named)
-        if not _MADE_HERE.fullmatch(named) or not (await self._stored(self._work.records.followed_page(wanted))).total:
+        if not is_own(named) or not (await self._stored(self._work.records.followed_page(wanted))).total:
             raise BadRequest("message.contextId", "is not known here; leave it out, and the answer names a new one")
         return named
 
