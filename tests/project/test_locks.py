@@ -61,12 +61,14 @@ def test_an_address_an_option_or_a_pin_without_hashes_is_found(line: str) -> Non
     assert unlocked_lines(f"{sound}\n{line}") == [line]
 
 
-def test_the_lock_of_javascript_packages_holds_versions_and_hashes_and_no_place_to_download_from() -> None:
-    lock = json.loads((REQUIREMENTS / "peer-a2a-js-sdk" / "package-lock.json").read_text())
-    packages = {path: package for path, package in lock["packages"].items() if path}
-    assert [path for path, package in packages.items() if "resolved" in package] == []
-    assert [path for path, package in packages.items() if not package["integrity"].startswith("sha512-")] == []
-    assert packages["node_modules/@a2a-js/sdk"]["version"] == "1.3.0"
+@pytest.mark.parametrize("packages", sorted(REQUIREMENTS.glob("peer-*/")), ids=lambda folder: folder.name)
+def test_a_lock_of_javascript_packages_holds_what_is_asked_for_with_hashes_and_no_address(packages: Path) -> None:
+    asked = json.loads((packages / "package.json").read_text())["dependencies"]
+    locked = json.loads((packages / "package-lock.json").read_text())["packages"]
+    found = {path.removeprefix("node_modules/"): package for path, package in locked.items() if path}
+    assert [path for path, package in found.items() if "resolved" in package] == []
+    assert [path for path, package in found.items() if not package["integrity"].startswith("sha512-")] == []
+    assert {name: found[name]["version"] for name in asked} == asked
 
 
 def test_the_tests_run_on_the_versions_that_people_run() -> None:

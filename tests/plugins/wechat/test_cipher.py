@@ -4,37 +4,66 @@ import asyncio
 import base64
 import json
 import secrets
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import pytest
 
 from plugins.wechat import xml
 from plugins.wechat.cipher import BadSeal, Seal, is_signature, opened, signature
 from tests.fakes.wechat import AES_KEY, APP_ID, TOKEN
-from tests.peers.processes import ROOT, peer_program
+from tests.fakes.wechat_seal import seal, sign, unseal
+from tests.peers.processes import ROOT, peer_program, peer_script
 
-VECTORS: dict[str, Any] = json.loads((Path(__file__).parent / "tencent_vectors.json").read_text("utf-8"))
-SEAL = Seal(VECTORS["aes_key"], VECTORS["app_id"])
+SEAL = Seal(AES_KEY, APP_ID)
 OTHER = Seal("ZYXWVUTSRQPONMLKJIHGFEDCBA9876543210zyxwvu8", APP_ID)
+# 69 lengths in a row have each of the 32 paddings twice.
 WORDS = ["x", "hello", "你好，世界", "😀" * 40, "<![CDATA[not a section", "]]>", *("a" * n for n in range(1, 70))]
 AT, NONCE = "1409735669", "nonce1"
+QUERY = {"nonce": NONCE, "timestamp": AT}
 
 
-def signed(sealed: str) -> str:
-    return signature(VECTORS["token"], VECTORS["timestamp"], VECTORS["nonce"], sealed)
+class Side(NamedTuple):
+    """Who seals and opens beside Tencent's library."""
+
+    close: Callable[[str], str]
+    open: Callable[[str], str]
+    sign: Callable[..., str]
 
 
-@pytest.mark.parametrize("vector", VECTORS["sealed"], ids=lambda vector: vector["words"][:8])
-def test_what_tencents_library_sealed_is_opened(vector: dict[str, str]) -> None:
-    assert SEAL.open(vector["sealed"]).decode() == vector["words"]
-    assert signed(vector["sealed"]) == vector["signature"]
+GATEWAY = Side(lambda words: SEAL.close(words.encode()), lambda sealed: SEAL.open(sealed).decode(), signature)
+PLATFORM = Side(lambda words: seal(words, AES_KEY, APP_ID), lambda sealed: unseal(sealed, AES_KEY)[0], sign)
+BOTH_SIDES = pytest.mark.parametrize("side", [GATEWAY, PLATFORM], ids=["gateway", "platform of the tests"])
 
 
-@pytest.mark.parametrize("vector", VECTORS["read"], ids=lambda vector: vector["words"][:8])
-def test_what_was_sealed_here_tencents_library_read_alike(vector: dict[str, str]) -> None:
-    assert (SEAL.open(vector["sealed"]).decode(), vector["app_id"]) == (vector["words"], APP_ID)
-    assert signed(vector["sealed"]) == vector["signature"]
+@BOTH_SIDES
+@pytest.mark.peer("wecom-crypto")
+async def test_what_was_sealed_here_tencents_library_reads_and_would_write_alike(side: Side) -> None:
+    sealed = [side.close(words) for words in WORDS]
+    read = await tencents([{"open": each, **QUERY} for each in sealed])
+    assert [(each["words"], each["id"]) for each in read] == [(words, APP_ID) for words in WORDS]
+    assert [each["signature"] for each in read] == [side.sign(TOKEN, AT, NONCE, each) for each in sealed]
+    jobs = [{"seal": each["words"], "id": APP_ID, "random": each["random"], **QUERY} for each in read]
+    assert [each["sealed"] for each in await tencents(jobs)] == sealed
+
+
+@BOTH_SIDES
+@pytest.mark.peer("wecom-crypto")
+async def test_what_tencents_library_sealed_is_opened_here(side: Side) -> None:
+    written = await tencents([{"seal": words, "id": APP_ID, **QUERY} for words in WORDS])
+    assert [side.open(each["sealed"]) for each in written] == WORDS
+    assert [side.sign(TOKEN, AT, NONCE, each["sealed"]) for each in written] == [each["signature"] for each in written]
+
+
+@pytest.mark.case("WX-21")
+@pytest.mark.peer("wecom-crypto")
+async def test_what_tencents_library_sealed_for_another_receiver_is_refused() -> None:
+    receivers = ["", "wxffffffffffffffff", APP_ID[:-1], APP_ID + "0", APP_ID.upper(), "公众号", APP_ID]
+    *others, own = await tencents([{"seal": "hello", "id": receiver, **QUERY} for receiver in receivers])
+    assert SEAL.open(own["sealed"]) == b"hello"
+    for other in others:
+        with pytest.raises(BadSeal):
+            SEAL.open(other["sealed"])
 
 
 @pytest.mark.peer("wechatpy")
@@ -42,9 +71,8 @@ async def test_wechatpy_opens_what_was_sealed_here_and_the_other_way_round() -> 
     plain = [message(words) for words in WORDS]
     sealed = [SEAL.close(words.encode()) for words in plain]
     bodies = [xml.write({"ToUserName": "gh", "Encrypt": each}) for each in sealed]
-    query = {"nonce": NONCE, "timestamp": AT}
-    jobs = [{"open": body, "signature": of(each), **query} for body, each in zip(bodies, sealed, strict=True)]
-    jobs += [{"seal": words, **query} for words in plain]
+    jobs = [{"open": body, "signature": of(each), **QUERY} for body, each in zip(bodies, sealed, strict=True)]
+    jobs += [{"seal": words, **QUERY} for words in plain]
     jobs.append({**jobs[0], "signature": "0" * 40})
     *done, refused = await wechatpy(jobs)
     assert [each["words"] for each in done[: len(plain)]] == plain
@@ -71,12 +99,20 @@ def of(sealed: str) -> str:
 
 
 async def wechatpy(jobs: list[dict[str, str]]) -> list[dict[str, Any]]:
-    """What the peer makes of these jobs."""
     program = [peer_program("wechatpy", "python"), "-P", str(ROOT / "tests" / "peers" / "wechatpy_reader.py")]
+    return await answers([*program, TOKEN, AES_KEY, APP_ID], jobs)
+
+
+async def tencents(jobs: list[dict[str, str]]) -> list[dict[str, str]]:
+    return await answers([*peer_script("wecom-crypto", "wecom_crypto.mjs"), TOKEN, AES_KEY], jobs)
+
+
+async def answers(program: list[str], jobs: list[dict[str, str]]) -> list[dict[str, Any]]:
+    """What the peer makes of these jobs."""
     pipe = asyncio.subprocess.PIPE
-    process = await asyncio.create_subprocess_exec(*program, TOKEN, AES_KEY, APP_ID, stdin=pipe, stdout=pipe)
+    process = await asyncio.create_subprocess_exec(*program, stdin=pipe, stdout=pipe)
     out, _ = await process.communicate("".join(json.dumps(job) + "\n" for job in jobs).encode())
-    return [json.loads(line) for line in out.decode().splitlines()]
+    return [json.loads(line) for line in out.splitlines()]
 
 
 def padded(plain: bytes, padding: bytes) -> str:
