@@ -138,6 +138,13 @@ class GatewayProcess:
             await self.kill()
         await self.start(crashpoint=crashpoint)
 
+    async def reread(self) -> dict[str, Any]:
+        """Have it read the configuration as it is by now; the event that it did."""
+        seen = len(self.events("configuration.reread"))
+        self._options()
+        self._signal(signal.SIGHUP)
+        return await self.event("configuration.reread", n=seen + 1)
+
     async def ended(self, *, seconds: float = END_PATIENCE) -> int:
         """The exit code, once it has ended."""
         assert self._process is not None, "the gateway was never started"

@@ -1,13 +1,12 @@
 """Who answers, through the whole gateway: routes that change while it runs, a choice, and an agent that is down."""
 
-import signal
 from collections.abc import AsyncIterator
 
 import pytest
 
 from tests.fakes.agent import ScriptedAgent
 from tests.fakes.telegram import FakeTelegram
-from tests.journeys.process import GatewayProcess, toml
+from tests.journeys.process import GatewayProcess
 from tests.journeys.setting import answering
 from tests.peers.processes import free_port
 
@@ -35,20 +34,12 @@ async def answer(telegram: FakeTelegram, text: str) -> str:
     return (await telegram.wait_for_messages(ADA, before + 1))[-1].text
 
 
-async def reread(gateway: GatewayProcess) -> None:
-    assert gateway.config is not None
-    (gateway.folder / "frontdesk.toml").write_text(toml(gateway.config))
-    n = len(gateway.events("configuration.reread"))
-    gateway._signal(signal.SIGHUP)
-    await gateway.event("configuration.reread", n=n + 1)
-
-
 async def test_routes_change_while_the_gateway_runs(telegram: FakeTelegram, two_agents: GatewayProcess) -> None:
     await two_agents.start()
     assert await answer(telegram, "hello") == MAIN
     assert "do not know the command /ask" in await answer(telegram, "/ask something")
     two_agents.configure("plugins.support", routes=[{"command": "ask", "agent": "second"}], choose=True)
-    await reread(two_agents)
+    await two_agents.reread()
     assert await answer(telegram, "/ask something") == SECOND
     assert await answer(telegram, "hello") == MAIN
     assert "second answers here" in await answer(telegram, "/agents second")

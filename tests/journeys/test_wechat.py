@@ -29,9 +29,10 @@ from tests.docs.reading import all_blocks, document
 from tests.fakes.agent import ScriptedAgent
 from tests.fakes.agent_events import Event, artifact, completed, working
 from tests.fakes.agent_scripts import Call, echo
-from tests.fakes.wechat import AES_KEY, APP_ID, APP_SECRET, TOKEN, FakeWechat, open_id
+from tests.fakes.wechat import AES_KEY, APP_SECRET, TOKEN, FakeWechat, open_id
 from tests.fakes.wechat_pushes import Push, Pushes, Request
-from tests.journeys.process import OPERATOR, PATIENCE, GatewayProcess, Tables
+from tests.journeys.process import OPERATOR, PATIENCE, GatewayProcess
+from tests.journeys.setting_wechat import account, configured, official_account
 from tests.peers.processes import free_port
 
 IS_FULL = os.environ.get("FRONTDESK_SOAK") == "full"
@@ -98,40 +99,6 @@ class Standstills:
     def __str__(self) -> str:
         longest = max((until - began for began, until in self.found), default=0.0)
         return f"{len(self.found)} standstills of the machine, the longest {longest:.2f} s"
-
-
-def account(platform: FakeWechat, **settings: object) -> Tables:
-    return {
-        "kind": "wechat",
-        "app_id": APP_ID,
-        "app_secret": APP_SECRET,
-        "token": TOKEN,
-        "encoding_aes_key": AES_KEY,
-        "api_base": platform.base,
-        "reply_within": 4.5 * SCALE,
-        "agent": "remote",
-        "on_unknown": "skip",
-        "access": {"direct": "open"},
-        **settings,
-    }
-
-
-def configured(folder: Path, card: str, sending: FakeWechat, silent: FakeWechat) -> GatewayProcess:
-    port = free_port()
-    config: Tables = {
-        "gateway": {
-            "port": port,
-            "store": f"sqlite:///{folder / 'desk.db'}",
-            "operator_token": OPERATOR,
-            "shutdown_grace": 2,
-            "max_turns": 512,
-        },
-        "agents": {"remote": {"kind": "a2a", "card": card, "allow_private_network": True}},
-        "plugins": {"sending": account(sending), "silent": account(silent, customer_service=False)},
-    }
-    gateway = GatewayProcess(folder, config, port=port)
-    gateway.private |= {TOKEN, AES_KEY, APP_SECRET}
-    return gateway
 
 
 async def troubles(gateway: GatewayProcess, sending: FakeWechat) -> None:
@@ -201,13 +168,7 @@ async def test_the_platform_of_the_tests_can_be_tried_by_hand(tmp_path: Path) ->
     "point", ["ingress.before_commit", "ingress.after_commit", "window.after_take", "deliver.after_send"]
 )
 async def test_wherever_the_process_dies_a_push_that_comes_again_is_answered_once(tmp_path: Path, point: str) -> None:
-    async with AsyncExitStack() as stack:
-        platform = await stack.enter_async_context(FakeWechat())
-        agent = await stack.enter_async_context(ScriptedAgent(echo))
-        gateway = await stack.enter_async_context(configured(tmp_path / "desk", agent.card_url, platform, platform))
-        url = f"{gateway.base}/hooks/sending"
-        pushes = await stack.enter_async_context(Pushes(platform, url, scale=1.0))
-        gateway.configure("plugins.sending", reply_within=4.5)
+    async with official_account(tmp_path / "desk", echo) as (gateway, agent, platform, pushes):
         await gateway.start(crashpoint=point)
         pushing = asyncio.ensure_future(pushes.says(open_id("ann"), "hello"))
         await gateway.ended()
@@ -223,7 +184,9 @@ async def test_every_question_is_answered_once_presumed_or_waiting_over_restarts
     async with AsyncExitStack() as stack:
         sending, silent = await stack.enter_async_context(FakeWechat()), await stack.enter_async_context(FakeWechat())
         agent = await stack.enter_async_context(ScriptedAgent(thinking))
-        gateway = await stack.enter_async_context(configured(tmp_path / "desk", agent.card_url, sending, silent))
+        names = {"sending": account(sending, SCALE), "silent": account(silent, SCALE, customer_service=False)}
+        gateway = await stack.enter_async_context(configured(tmp_path / "desk", agent.card_url, names))
+        gateway.configure("gateway", max_turns=512)
         silent.may_send = False
         crowds = []
         for platform, name in ((sending, "sending"), (silent, "silent")):

@@ -1,0 +1,92 @@
+"""An Official Account whose operator acts while people write to it."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.agent_events import Event, artifact, completed, working
+from tests.fakes.agent_scripts import Call, echo
+from tests.fakes.wechat import open_id
+from tests.journeys.setting_wechat import Line, official_account
+
+ANN, BOB = open_id("ann"), open_id("bob")
+
+
+@pytest.mark.case("SRC-19")
+async def test_whoever_is_taken_off_the_list_is_not_heard_from_the_next_message_on(tmp_path: Path) -> None:
+    async with official_account(tmp_path / "desk", echo, access={"allow": [ANN, BOB]}) as line:
+        await line.gateway.start()
+        await both_say(line, "hello", shown=(1, 1))
+
+        line.gateway.configure("plugins.desk", access={"allow": [BOB]})
+        reread = await line.gateway.reread()
+
+        assert (reread["changed"], reread["needs_restart"]) == (["plugins.desk.access"], [])
+        await both_say(line, "again", shown=(1, 2))
+        assert line.platform.people[ANN].texts == ["echo: hello"]
+        assert await line.gateway.event("envelope.admitted", outcome="refused", reason="not_allowed")
+        assert sum(line.agent.message_counts.values()) == 3
+
+
+async def both_say(line: Line, text: str, *, shown: tuple[int, int]) -> None:
+    """Ann and Bob write; returns when that many messages were shown to them."""
+    for person, count in zip((ANN, BOB), shown, strict=True):
+        await line.pushes.says(person, text)
+        await line.platform.until_shown(person, count)
+
+
+@pytest.mark.case("DEL-08")
+async def test_what_is_written_while_the_configuration_is_reread_is_answered_in_its_order(tmp_path: Path) -> None:
+    async with official_account(tmp_path / "desk", echo) as line:
+        await line.gateway.start()
+        for number in range(10):
+            line.gateway.configure("agents.remote", resubmit=("same_message_id", "never")[number % 2])
+            async with asyncio.TaskGroup() as both:
+                both.create_task(line.gateway.reread())
+                both.create_task(line.pushes.says(ANN, f"message {number}"))
+        shown = await line.platform.until_shown(ANN, 10)
+        # One that was overtaken by the next message has a line before it that says so.
+        assert [text.splitlines()[-1] for text in shown] == [f"echo: message {number}" for number in range(10)]
+
+
+@pytest.mark.case("DEL-26")
+async def test_an_answer_to_somebody_who_left_is_shown_as_dead_until_it_is_sent_again_or_given_up(
+    tmp_path: Path,
+) -> None:
+    may_answer = asyncio.Event()
+
+    async def slow(call: Call) -> AsyncIterator[Event]:
+        yield working()
+        await may_answer.wait()
+        yield artifact(f"answer: {call.text}", last=True)
+        yield completed()
+
+    async with official_account(tmp_path / "desk", slow, reply_within=0.1) as line:
+        await line.gateway.start()
+        for person in (ANN, BOB):
+            await line.pushes.says(person, "hello")
+            await line.pushes.event(person, "unsubscribe", EventKey="")
+        may_answer.set()
+        await line.gateway.event("delivery.attempted", outcome="dead", n=2)
+
+        dead = {delivery["chat"]: delivery["id"] for delivery in await line.gateway.items("deliveries?state=dead")}
+        assert Counter((await line.gateway.summary())["deliveries"]) == Counter(dead=2)
+        assert 'frontdesk_deliveries_total{outcome="dead"} 2.0' in await metrics(line)
+
+        line.platform.people[ANN].follows = True
+        line.platform.wrote(ANN)
+        assert await line.gateway.say(f"deliveries/{dead[ANN]}:retry", {}) == 200
+        assert "answer: hello" in (await line.platform.until_shown(ANN, 1))[0]
+        await line.gateway.until_delivered()
+        assert await line.gateway.say(f"deliveries/{dead[ANN]}:retry", {}) == 409
+        assert await line.gateway.say(f"deliveries/{dead[BOB]}:discard", {}) == 200
+        assert Counter((await line.gateway.summary())["deliveries"]) == Counter(delivered=1, discarded=1)
+        assert len(line.platform.people[ANN].texts) == 1
+
+
+async def metrics(line: Line) -> str:
+    async with line.gateway.http.get(f"{line.gateway.base}/metrics") as answer:
+        return await answer.text()
