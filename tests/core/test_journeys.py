@@ -152,7 +152,8 @@ async def test_owners_take_turns_however_much_one_of_them_has_queued(store: Stor
         await desk.says("b", "bob")
         parked.released.set()
         await desk.plugin.until(1, "bob")
-        assert len(desk.plugin.shown("ann")) <= 2
+        asked = [text_of(ask.parts) for ask in desk.agent.asks]
+        assert asked.index("b") <= 3  # behind two of Ann's at most
 
 
 @pytest.mark.case("DEL-12")
