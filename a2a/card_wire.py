@@ -13,12 +13,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from a2a import wire_03
 
-
-class Wire(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-
 _VERSION = re.compile(r"([0-9]{1,3})(?:\.([0-9]{1,3}))?(?:\.[0-9A-Za-z.+-]{1,40})?")
+
+
+class CardObject(BaseModel):
+    """One object of a card: frozen, and what it holds besides is passed over."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class Offer:
     version: str = ""  # as the card writes it
 
 
-class Interface(Wire):
+class Interface(CardObject):
     """Of 1.0."""
 
     url: str
@@ -40,21 +41,21 @@ class Interface(Wire):
     tenant: str | None = None
 
 
-class OldInterface(Wire):
+class OldInterface(CardObject):
     """Of 0.3: its version is the card's."""
 
     url: str
     transport: str
 
 
-class Capabilities(Wire):
+class Capabilities(CardObject):
     streaming: bool | None = None
     push_notifications: bool | None = Field(None, alias="pushNotifications")
     extended_card: bool | None = Field(None, alias="extendedAgentCard")
     extensions: Any = None
 
 
-class Card(Wire):
+class Card(CardObject):
     """Name and version are shown to operators; descriptions are not even read: nothing here obeys a card."""
 
     name: str

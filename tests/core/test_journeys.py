@@ -25,22 +25,10 @@ from core.patience import Patience
 from core.plugin import Accepted, Duplicate, Refused
 from core.session import Bounds
 from core.store import Ready, Store
-from tests.doubles.agent import FakeAgent, context, status, task, task_id
+from tests.doubles.agent import FakeAgent, Parked, context, status, task, task_id
 from tests.doubles.plugin import FakePlugin
 from tests.doubles.world import SOON, world
 from tests.waiting import until
-
-
-class Parked:
-    """A script that waits for the test before it answers."""
-
-    def __init__(self) -> None:
-        self.released = asyncio.Event()
-
-    async def __call__(self, ask: Ask) -> AsyncIterator[TaskEvent]:
-        yield task(ask, TaskState.WORKING)
-        await self.released.wait()
-        yield task(ask, TaskState.COMPLETED, text_of(ask.parts).upper())
 
 
 async def test_an_answer_returns_to_the_chat_it_came_from(store: Store) -> None:

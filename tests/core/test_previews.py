@@ -11,8 +11,7 @@ from core.errors import CancelRefused
 from core.parts import Text
 from core.plugin import Capabilities, PreviewFrame
 from core.store import Store
-from tests.core.test_journeys import Parked
-from tests.doubles.agent import FakeAgent, context, task, task_id
+from tests.doubles.agent import FakeAgent, Parked, context, task, task_id
 from tests.doubles.plugin import FakePlugin
 from tests.doubles.world import world
 from tests.waiting import until

@@ -13,8 +13,7 @@ from core.parts import text_of
 from core.patience import Patience
 from core.routes import Route, Routes
 from core.store import Store
-from tests.core.test_journeys import Parked
-from tests.doubles.agent import FakeAgent, status, task
+from tests.doubles.agent import FakeAgent, Parked, status, task
 from tests.doubles.world import SOON, World, world
 from tests.waiting import until
 

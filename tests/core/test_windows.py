@@ -1,16 +1,11 @@
 """Answers that ride on a pending request: taken once, given again to whoever comes again, and never said twice."""
 
-import asyncio
-from collections.abc import AsyncIterator
-
-from core.agent import Ask, TaskEvent, TaskState
 from core.clock import SystemClock
 from core.delivery import Delivery, Refusal, Rejected
-from core.parts import text_of
 from core.plugin import Accepted, Duplicate
 from core.store import Store
 from core.window import Gather, ReplyWindow
-from tests.doubles.agent import FakeAgent, task
+from tests.doubles.agent import FakeAgent, Parked
 from tests.doubles.plugin import FakePlugin
 from tests.doubles.world import World, world
 from tests.store.line import ManualClock
@@ -18,18 +13,6 @@ from tests.waiting import until
 
 PATIENT = 10.0  # seconds; how long a request of these tests stays open
 CLOSED = Rejected(Refusal.WINDOW_CLOSED, "the person has to write first")
-
-
-class Parked:
-    """A script that waits for the test before it answers."""
-
-    def __init__(self) -> None:
-        self.released = asyncio.Event()
-
-    async def __call__(self, ask: Ask) -> AsyncIterator[TaskEvent]:
-        yield task(ask, TaskState.WORKING)
-        await self.released.wait()
-        yield task(ask, TaskState.COMPLETED, text_of(ask.parts).upper())
 
 
 def carry(delivery: Delivery) -> str | None:

@@ -119,3 +119,15 @@ class FakeAgent:
         if known is None:
             raise TaskUnknown(f"no task {task_id}")
         return known
+
+
+class Parked:
+    """A script that waits for the test before it answers."""
+
+    def __init__(self) -> None:
+        self.released = asyncio.Event()
+
+    async def __call__(self, ask: Ask) -> AsyncIterator[TaskEvent]:
+        yield task(ask, TaskState.WORKING)
+        await self.released.wait()
+        yield task(ask, TaskState.COMPLETED, text_of(ask.parts).upper())

@@ -17,7 +17,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 CHECKPOINT_AFTER = 5000  # writes; some 40 MB of log, which then begins anew and keeps its size
-COMMIT = 4  # writes that one commit makes beside those of its operations: pages that each of them touches
+COMMIT_WEIGHT = 4  # writes for the commit itself, whatever is in it: pages that each of them touches
 
 Sync = Callable[[int], None]
 sync_file: Sync = getattr(os, "fdatasync", os.fsync)  # macOS has only the latter
@@ -63,7 +63,7 @@ class Log:
             error: OSError | None = None
             try:
                 self._sync_log()
-                self._since_checkpoint += operations + COMMIT
+                self._since_checkpoint += operations + COMMIT_WEIGHT
                 if self._since_checkpoint >= CHECKPOINT_AFTER:
                     self._bring_over()
             except OSError as failure:
