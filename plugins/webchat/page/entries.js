@@ -14,7 +14,7 @@ const shown = new Map(); // id of an entry -> its node
 const replaced = new Set();
 const previews = new Map(); // turn -> {node, timer}
 let isAtEnd = true;
-let seen = ""; // the size of the room and of the words
+let isByHand = false; // whether the reader touched the list since the page last showed its end
 let top = 0; // where the reader was when the page last looked
 
 const clock = new Intl.DateTimeFormat(language, { hour: "2-digit", minute: "2-digit" });
@@ -161,30 +161,35 @@ function endPreview(turn) {
 
 export function stayAtEnd() {
   isAtEnd = true;
+  isByHand = false;
   newest.hidden = true;
   log.scrollTop = log.scrollHeight;
   top = log.scrollTop;
 }
 
-/* The event of a reader's scrolling comes a frame after it, and words may come in between. Where the room or the words
-   have another size than was seen last, the browser moved the place, and nobody left the end. */
+/* Only a reader's hand leaves the end; any other move is the browser's, which finds a new place when the room changes. The
+   event of a reader's scrolling comes a frame after it, and words may come in between. */
 function look() {
   if (log.scrollTop === top) return;
   top = log.scrollTop;
-  if (size() !== seen) return;
-  isAtEnd = log.scrollHeight - top - log.clientHeight < 60;
-  if (isAtEnd) newest.hidden = true;
+  const isNear = log.scrollHeight - top - log.clientHeight < 60;
+  if (isNear || isByHand) isAtEnd = isNear;
+  if (isNear) newest.hidden = true;
+  else if (isAtEnd) stayAtEnd();
 }
 
-function size() {
-  return `${log.clientWidth} ${log.clientHeight} ${log.scrollHeight}`;
+function byHand(event) {
+  const isElsewhere = event.type === "keydown" && event.target.id === "text";
+  const isOnWords = event.type === "pointerdown" && event.target !== log; // no scroll bar
+  if (!isElsewhere && !isOnWords) isByHand = true;
 }
 
 log.addEventListener("scroll", look);
+for (const kind of ["wheel", "touchmove", "pointerdown"]) log.addEventListener(kind, byHand, { passive: true });
+document.addEventListener("keydown", byHand);
 /* A keyboard that opens, a phone that is turned, letters that are made larger: who was at the end is still there. */
 const resized = new ResizeObserver(() => {
   if (isAtEnd) stayAtEnd();
-  seen = size();
 });
 resized.observe(log);
 resized.observe(entries);

@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from selenium import webdriver
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.actions.wheel_input import ScrollOrigin
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
@@ -64,6 +66,12 @@ class Page:
 
     async def previews(self, *texts: str) -> None:
         await self._same(lambda: self.js(PREVIEWS), list(texts))
+
+    async def wheel(self, selector: str, pixels: int) -> None:
+        """Turn the mouse wheel over an element, down by so many pixels."""
+        over = ScrollOrigin.from_element(self.driver.find_element(By.CSS_SELECTOR, selector))
+        turned = ActionChains(self.driver).scroll_from_origin(over, 0, pixels)
+        await asyncio.to_thread(turned.perform)
 
     async def foot(self, words: str) -> None:
         """Until the newest of the visitor's own messages has such words beneath it."""

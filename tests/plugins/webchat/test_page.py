@@ -374,7 +374,7 @@ async def test_the_page_fits_a_phone_and_keeps_the_newest_words_in_sight(page: P
         assert await page.js("return document.documentElement.scrollHeight") <= 844
         at_end = "const log = document.getElementById('log');return log.scrollHeight - log.scrollTop - log.clientHeight"
         assert await page.js(at_end) < 2
-        await page.js("document.getElementById('log').scrollTop = 0")
+        await page.wheel("#log", -100_000)
         await page.holds("return document.getElementById('log').scrollTop === 0")
         await here.answer(chat, "one more", "turn-30")
         await page.holds("return !document.getElementById('newest').hidden")
@@ -401,6 +401,22 @@ async def test_who_reads_the_newest_words_still_does_when_a_keyboard_opens_or_th
             await is_at_end(width, height)
         await page.js("document.getElementById('entries').style.fontSize = '200%'")
         await is_at_end(390, 844)
+
+
+async def test_a_room_that_is_larger_for_a_moment_moves_nobody_from_the_newest_words(page: Page) -> None:
+    async with site() as here:
+        await opened(page, here)
+        chat = await said(page, here, "hello")
+        await here.answer(chat, "many words " * 600, "turn")
+        await page.holds("return document.getElementById('log').scrollTop > 500")
+        moved = await page.js(
+            "const log = document.getElementById('log'), before = log.scrollTop; log.style.height = '3000px';"
+            "const between = log.scrollTop; log.style.height = ''; return before - between"
+        )
+        assert moved > 500
+        await page.holds(
+            "const log = document.getElementById('log'); return log.scrollHeight - log.scrollTop - log.clientHeight < 2"
+        )
 
 
 async def test_every_control_has_a_name_and_what_is_said_is_announced(page: Page) -> None:
