@@ -1,9 +1,9 @@
 """One request on its way out and its answer on its way in; here every failure gets its name.
 
 The line between `NotSent` and `Ambiguous` is drawn where a request is handed to its connection: before that nothing
-can have left, after it anything may have. aiohttp would quietly repeat an idempotent request on a connection that
-turned out to be closed; translating the failure within its middleware keeps that from happening, so that there is one
-retry owner and it is not here.
+can have left, after it anything may have. That is why aiohttp's connections are used without its session, which would
+quietly repeat an idempotent request on a connection that turned out to be closed: there is one retry owner, and it is
+not here. It also costs a third of what a request does (cookies, redirects, proxies, a task for the body).
 """
 
 import asyncio
@@ -15,6 +15,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import aiohttp
+from aiohttp.http import StreamWriter
+from multidict import CIMultiDict
+from yarl import URL
 
 from core.doors.addresses import OutboundPolicy, check_url
 from core.doors.connections import BlockedAddress
@@ -34,7 +37,8 @@ from core.doors.failures import (
 )
 from core.values import value
 
-_LARGE_BODY = 1 << 20  # bytes; aiohttp sends a longer one in pieces, without blocking, only when it is given as a file
+_LARGE_BODY = 1 << 20  # bytes; a longer one is sent in pieces, and its answer waited for only when all of it is out
+READ_AHEAD = 1 << 16  # bytes of an answer that wait to be read before its sender is held up
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", re.ASCII)  # RFC 9110, 5.6.2
 _HEADER_VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")  # RFC 9110, 5.5; CR and LF would begin another header
 # Host and framing belong to the connection; a caller's word on them would let two servers read two requests.
@@ -53,6 +57,15 @@ class Timeouts:
     whole: float = 60.0
 
 
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Connections of one policy, and the headers that each request over them has unless its caller says otherwise."""
+
+    connections: aiohttp.TCPConnector
+    headers: CIMultiDict[str]
+    loop: asyncio.AbstractEventLoop
+
+
 @value(frozen=True, slots=True)
 class Answer:
     """Header names compare without case. A 3xx is an answer like any other."""
@@ -63,14 +76,30 @@ class Answer:
 
 
 class Request(aiohttp.ClientRequest):
-    """Knows whether its bytes may have left."""
+    """Written as one piece, its head and `content`. What is too large for that is given as `data`, aiohttp's way."""
 
-    begun = False
+    content = b""
 
     async def send(self, conn: aiohttp.connector.Connection) -> aiohttp.ClientResponse:
-        """Everything before this call is about finding a connection."""
-        self.begun = True
-        return await super().send(conn)
+        protocol = conn.protocol
+        if self.body or protocol is None:
+            return await super().send(conn)
+        writer = StreamWriter(protocol, self.loop)
+        await writer.write_headers(f"{self.method} {self.url.raw_path_qs} HTTP/1.1", self.headers)
+        await writer.write_eof(self.content)
+        protocol.start_timeout()
+        return self.response_class(
+            self.method,
+            self.original_url,
+            writer=None,
+            continue100=None,
+            timer=self._timer,
+            request_info=self.request_info,
+            traces=[],
+            loop=self.loop,
+            session=self._session,
+            stream_writer=writer,
+        )
 
 
 class Exchange:
@@ -82,48 +111,71 @@ class Exchange:
         self._headers = headers
         self._body_limit = policy.body_limit
         self._timeouts = timeouts
-        self._request: aiohttp.ClientRequest | None = None
+        self._has_begun = self._has_head = False  # its bytes may have left; its answer has begun
         self._response: aiohttp.ClientResponse | None = None
 
-    async def begin(self, session: aiohttp.ClientSession, method: str, body: bytes | None) -> aiohttp.ClientResponse:
+    async def begin(self, pool: Pool, method: str, body: bytes | None) -> aiohttp.ClientResponse:
         """Sends the request and returns once the answer's head is there; what is read after it has no end in time."""
         try:
             async with asyncio.timeout(self._timeouts.connect + self._timeouts.head):
-                return await self._sent(session, method, body)
+                return await self._sent(pool, method, body)
         except TimeoutError as error:
             raise self._failure(error) from error
 
-    async def whole(self, session: aiohttp.ClientSession, method: str, body: bytes | None) -> Answer:
+    async def whole(self, pool: Pool, method: str, body: bytes | None) -> Answer:
         """The request and its whole answer, within `whole` seconds in all."""
         try:
             async with asyncio.timeout(self._timeouts.whole):
-                response = await self._sent(session, method, body)
+                response = await self._sent(pool, method, body)
                 return Answer(response.status, response.headers, await self.body(response))
         except TimeoutError as error:
-            if self._response is not None:
+            if self._response is not None and self._has_head:
                 raise ReadTimeout(self._origin, "read_timeout", status=self._response.status) from error
             raise self._failure(error) from error
 
-    async def _sent(self, session: aiohttp.ClientSession, method: str, body: bytes | None) -> aiohttp.ClientResponse:
-        self._response = response = await session.request(
-            method,
-            self._url,
-            data=io.BytesIO(body) if body and len(body) > _LARGE_BODY else body,
-            headers=self._headers,
-            allow_redirects=False,
-            timeout=_deadlines(self._timeouts),
-            middlewares=(self,),
-        )
+    async def _sent(self, pool: Pool, method: str, body: bytes | None) -> aiohttp.ClientResponse:
+        request = self._request(pool, method, body)
+        connection = await self._connected(pool, request)
+        self._has_begun = True
+        try:
+            self._response = response = await request.send(connection)
+            await response.start(connection)
+        except BaseException as error:
+            connection.close()
+            if isinstance(error, aiohttp.ClientError | OSError):
+                raise self._failure(error) from error
+            raise
+        self._has_head = True
         self._check_encoding(response)
         return response
 
-    async def __call__(self, request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
-        """The middleware: remembers the request, and names its failure before aiohttp thinks of repeating it."""
-        self._request = request
+    async def _connected(self, pool: Pool, request: Request) -> aiohttp.connector.Connection:
+        timeout = _deadlines(self._timeouts)
         try:
-            return await send(request)
+            connection = await pool.connections.connect(request, traces=[], timeout=timeout)
         except (aiohttp.ClientError, OSError) as error:
             raise self._failure(error) from error
+        if connection.protocol is None:
+            raise CannotConnect(self._origin, "cannot_connect")
+        connection.protocol.set_response_params(
+            skip_payload=request.method == "HEAD",
+            read_until_eof=True,
+            auto_decompress=False,
+            read_timeout=timeout.sock_read,
+            read_bufsize=READ_AHEAD,
+        )
+        return connection
+
+    def _request(self, pool: Pool, method: str, body: bytes | None) -> Request:
+        headers = pool.headers.copy()
+        headers.update(self._headers)
+        if body and len(body) > _LARGE_BODY:
+            return Request(method, URL(self._url), headers=headers, data=io.BytesIO(body), loop=pool.loop)
+        if body:
+            headers["Content-Length"] = str(len(body))
+        request = Request(method, URL(self._url), headers=headers, loop=pool.loop)
+        request.content = body or b""
+        return request
 
     async def body(self, response: aiohttp.ClientResponse) -> bytes:
         """The whole body, within the policy's limit."""
@@ -177,7 +229,7 @@ class Exchange:
             raise TooLarge(self._origin, "body_too_large", status=response.status)
 
     def _failure(self, error: Exception) -> OutboundError:
-        if not isinstance(self._request, Request) or not self._request.begun:
+        if not self._has_begun:
             return _not_sent(self._origin, error)
         if isinstance(error, TimeoutError):
             return HeadTimeout(self._origin, "head_timeout")

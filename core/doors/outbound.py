@@ -8,6 +8,7 @@ Connections that may reach private addresses, and those that may not, live in po
 for one policy never serves another; long streams have pools of their own too, so that they cannot starve short calls.
 """
 
+import asyncio
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -15,10 +16,11 @@ from types import TracebackType
 from typing import Self
 
 import aiohttp
+from multidict import CIMultiDict
 
 from core.doors.addresses import OutboundPolicy, check_url
 from core.doors.connections import CheckedResolver, Resolve, checked_socket, system_resolve
-from core.doors.exchange import Answer, Exchange, Request, Timeouts
+from core.doors.exchange import Answer, Exchange, Pool, Timeouts
 from core.doors.failures import (
     Ambiguous,
     BadAnswer,
@@ -100,22 +102,23 @@ class GuardedClient:
         self._keepalive = keepalive
         self._tls = tls
         # Without a word on encodings a server may choose any (RFC 9110, 12.5.3).
-        self._headers = {"Accept": "*/*", "Accept-Encoding": "identity", "User-Agent": user_agent}
-        self._sessions: dict[tuple[bool, bool], aiohttp.ClientSession] = {}
+        self._headers = CIMultiDict({"Accept": "*/*", "Accept-Encoding": "identity", "User-Agent": user_agent})
+        self._pools: dict[tuple[bool, bool], Pool] = {}
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
         for private in (False, True):
             for streaming in (False, True):
-                session = await self._stack.enter_async_context(self._session(private, self._per_host[streaming]))
-                self._sessions[private, streaming] = session
+                connections = self._connections(private, self._per_host[streaming])
+                await self._stack.enter_async_context(connections)
+                self._pools[private, streaming] = Pool(connections, self._headers, asyncio.get_running_loop())
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._stack.aclose()
-        self._sessions.clear()
+        self._pools.clear()
 
     async def request(
         self,
@@ -130,7 +133,7 @@ class GuardedClient:
         """One request and its whole answer; raises `NotSent` or `Ambiguous`, and repeats nothing by itself."""
         exchange = Exchange(url, policy=policy, headers=headers, timeouts=timeouts)
         try:
-            return await exchange.whole(self._sessions[policy.allow_private, False], method, body)
+            return await exchange.whole(self._pools[policy.allow_private, False], method, body)
         finally:
             exchange.close()
 
@@ -148,13 +151,13 @@ class GuardedClient:
         """The answer as soon as its head is there; raises as `request` does. Leaving early closes the connection."""
         exchange = Exchange(url, policy=policy, headers=headers, timeouts=timeouts)
         try:
-            response = await exchange.begin(self._sessions[policy.allow_private, True], method, body)
+            response = await exchange.begin(self._pools[policy.allow_private, True], method, body)
             yield StreamedAnswer(exchange, response)
         finally:
             exchange.close()
 
-    def _session(self, private: bool, limit_per_host: int) -> aiohttp.ClientSession:
-        connector = aiohttp.TCPConnector(
+    def _connections(self, private: bool, limit_per_host: int) -> aiohttp.TCPConnector:
+        return aiohttp.TCPConnector(
             resolver=CheckedResolver(self._resolve, allow_private=private),
             socket_factory=checked_socket(allow_private=private),
             use_dns_cache=False,  # resolved and checked anew for each connection
@@ -162,12 +165,4 @@ class GuardedClient:
             limit_per_host=limit_per_host,
             keepalive_timeout=self._keepalive,
             ssl=self._tls or True,
-        )
-        return aiohttp.ClientSession(
-            connector=connector,
-            headers=self._headers,
-            cookie_jar=aiohttp.DummyCookieJar(),
-            request_class=Request,
-            auto_decompress=False,
-            trust_env=False,
         )
