@@ -207,7 +207,7 @@ class Exchange:
 
     def close(self) -> None:
         """Gives the connection back if the answer was read to its end, else closes it."""
-        if self._response is not None:
+        if self._response is not None and not self._response.closed:
             self._response.close()
 
     @property
