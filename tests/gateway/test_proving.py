@@ -103,6 +103,26 @@ def a_file_for_a_folder(path: Path) -> str:
     return "desk.db is not a folder; correct gateway.store"
 
 
+def a_folder_that_takes_no_files(path: Path) -> str:
+    (path / "frontdesk.toml").write_text('[gateway]\nport = 0\nstore = "sqlite:////proc/desk.db"\n')
+    return "the database /proc/desk.db cannot be opened: /proc takes no files"
+
+
+def below_a_folder_that_takes_no_files(path: Path) -> str:
+    (path / "frontdesk.toml").write_text('[gateway]\nport = 0\nstore = "sqlite:////proc/desk/desk.db"\n')
+    return "the database /proc/desk/desk.db cannot be opened: /proc takes no files"
+
+
+def a_device(path: Path) -> str:
+    (path / "frontdesk.toml").write_text('[gateway]\nport = 0\nstore = "sqlite:////dev/null"\n')
+    return "the database /dev/null cannot be opened: it is not a regular file; correct gateway.store"
+
+
+def a_name_too_long(path: Path) -> str:
+    (path / "frontdesk.toml").write_text(f'[gateway]\nport = 0\nstore = "sqlite:///{"x" * 300}.db"\n')
+    return "cannot be opened: File name too long; correct gateway.store"
+
+
 def no_database(path: Path) -> str:
     (path / "desk.db").write_text("words, and no database at all; " * 100)
     return "the database desk.db cannot be opened: file is not a database"
@@ -129,6 +149,10 @@ def an_address_of_another_machine(path: Path) -> str:
 SURROUNDINGS = (
     a_folder,
     a_file_for_a_folder,
+    a_folder_that_takes_no_files,
+    below_a_folder_that_takes_no_files,
+    a_device,
+    a_name_too_long,
     no_database,
     anothers_database,
     an_open_token,
