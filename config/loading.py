@@ -26,6 +26,7 @@ from config.settings import (
     Settings,
 )
 from config.sources import Source, as_variable, read_source
+from config.truths import misplaced
 from config.variables import unread
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -98,15 +99,18 @@ class _Composition:
         self, model: type[Model], path: str, table: Mapping[str, Any], *, beside: Iterable[str] = ()
     ) -> Model | None:
         """None, with the problems noted, when the table does not fit. `beside`: what other models read of it."""
+        known = {problem.setting for problem in self.problems}  # by another model of the same table
+        self.problems += [each for each in misplaced(table, model, path) if each.setting not in known]
+        known |= {problem.setting for problem in self.problems}
         unresolved = len(self.secrets.problems)
         resolved = self.secrets.resolved(table, model, path)
         try:
             return model.model_validate(resolved)
         except ValidationError as error:
-            missing = {problem.setting for problem in self.secrets.problems[unresolved:]}
+            known |= {problem.setting for problem in self.secrets.problems[unresolved:]}
             found = problems_of(error, path, model, sources=self.source.variables, beside=beside)
             # A reference that led nowhere is reported as that, not again as a value of the wrong shape.
-            self.problems += [problem for problem in found if problem.setting not in missing]
+            self.problems += [problem for problem in found if problem.setting not in known]
             return None
 
     def _entries(self, section: str, build: Callable[[str, str, Mapping[str, Any]], Entry | None]) -> dict[str, Entry]:
@@ -139,10 +143,11 @@ class _Composition:
             return None
         model, common = self.kinds.plugins[kind], AccountSettings.model_fields
         account = self.model(AccountSettings, path, {key: value for key, value in table.items() if key in common})
-        settings = self.model(model, path, _declared(model, table, host=common), beside=common)
         agents = self.source.tables.get("agents", {})
         if account:
             self.problems += routing_problems(path, account, agents)
+            table = {**table, **{key: getattr(account, key) for key in common & table.keys()}}  # units are read once
+        settings = self.model(model, path, _declared(model, table, host=common), beside=common)
         self.problems += exposure_problems(path, settings, agents)
         return PluginEntry(name, kind, _as_its_kind(account, settings), settings) if account and settings else None
 

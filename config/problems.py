@@ -12,11 +12,22 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from config.shape import at, fields_of
+from config.shape import at, fields_of, literals
 from core.errors import ConfigurationError
 
 _MAY_BE_SECRET = re.compile(r"token|secret|password|key|value|auth|credential", re.IGNORECASE)
 _QUOTED_AT_MOST = 60  # characters of a wrong value
+_NAMED_AT_MOST = 150  # characters of a setting's path; names have 64 at most
+_SHAPES = {  # by pydantic's word for what was expected; its own words are Python's
+    "bool_parsing": ("true or false", "write it without quotes"),
+    "bool_type": ("true or false", "write it without quotes"),
+    "dict_type": ("a table", "write it in braces, { ... }"),
+    "list_type": ("a list", "write it in brackets, [ ... ]"),
+    "model_attributes_type": ("a table", "write it in braces, { ... }"),
+    "model_type": ("a table", "write it in braces, { ... }"),
+    "string_type": ("text", "put it in quotes"),
+    "tuple_type": ("a list", "write it in brackets, [ ... ]"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +39,9 @@ class Problem:
     remedy: str
 
     def __str__(self) -> str:
-        place = f"{self.setting}: " if self.setting else ""
-        return f"{place}{self.cause}; {self.remedy}" if self.remedy else f"{place}{self.cause}"
+        place = f"{shortened(self.setting, _NAMED_AT_MOST)}: " if self.setting else ""
+        words = f"{place}{self.cause}; {self.remedy}" if self.remedy else f"{place}{self.cause}"
+        return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in words)  # one line, and no colours
 
 
 class ConfigurationProblems(ConfigurationError):
@@ -43,12 +55,19 @@ class ConfigurationProblems(ConfigurationError):
         super().__init__(f"{count} in {origin}:{lines}", setting=self.problems[0].setting if self.problems else "")
 
 
-def unknown(setting: str, name: str, known: Iterable[str], what: str = "setting") -> Problem:
-    """A name nobody reads, with the known one it resembles, or all of them when it resembles none."""
+def unknown(
+    setting: str, name: str, known: Iterable[str], what: str = "setting", *, missing: str = "remove it"
+) -> Problem:
+    """A name nobody reads, with the known one it resembles, or all of them when it resembles none.
+
+    `missing` is the remedy where no name is known at all.
+    """
     names = sorted(known)
     close = get_close_matches(name, names, n=1, cutoff=0.6) or get_close_matches(name.lower(), names, n=1, cutoff=0.6)
-    known_here = f"known here: {', '.join(names)}" if names else "remove it"
-    return Problem(setting, f"unknown {what} '{name}'", f"did you mean '{close[0]}'?" if close else known_here)
+    known_here = f"known here: {', '.join(names)}" if names else missing
+    return Problem(
+        setting, f"unknown {what} '{shortened(name)}'", f"did you mean '{close[0]}'?" if close else known_here
+    )
 
 
 def problems_of(
@@ -82,19 +101,22 @@ def _problem(
     if kind == "extra_forbidden":
         return unknown(setting, str(loc[-1]), {*fields_of(at(model, loc[:-1])), *(() if len(loc) > 1 else beside)})
     if kind == "missing":
-        return Problem(setting, "is required and not set", _advice(model, loc) or "set it")
+        return Problem(setting, "is required and not set", advice(model, loc) or "set it")
     if kind in ("union_tag_invalid", "union_tag_not_found"):
-        expected = item.get("ctx", {}).get("expected_tags", "")
-        return Problem(setting, "its kind is missing or unknown", f"set its kind to one of {expected}")
+        kinds = [repr(tag) for each in at(model, loc) for tag in literals(each, "kind")]
+        return Problem(setting, "its kind is missing or unknown", f"set its kind to one of {', '.join(kinds)}")
     if kind == "literal_error":
         expected = item.get("ctx", {}).get("expected", "")
         return Problem(setting, f"{_quote(setting, given)} is not known", f"choose {expected}")
+    if kind in _SHAPES:
+        shape, remedy = _SHAPES[kind]
+        return Problem(setting, f"{_quote(setting, given)} is not {shape}", advice(model, loc) or remedy)
     cause = message.removeprefix("Value error, ")
     if kind in ("value_error", "assertion_error"):
         head, _, tail = cause.partition("; ")
-        return Problem(setting, head, tail or _advice(model, loc) or "correct it")
+        return Problem(setting, head, tail or advice(model, loc) or "correct it")
     cause = cause[:1].lower() + cause[1:]
-    return Problem(setting, f"{_quote(setting, given)} is wrong: {cause}", _advice(model, loc) or "correct it")
+    return Problem(setting, f"{_quote(setting, given)} is wrong: {cause}", advice(model, loc) or "correct it")
 
 
 def _is_union_tag(part: int | str, loc: tuple[int | str, ...], model: type[BaseModel]) -> bool:
@@ -109,12 +131,15 @@ def _is_union_tag(part: int | str, loc: tuple[int | str, ...], model: type[BaseM
 def _quote(setting: str, given: object) -> str:
     if not isinstance(given, str | int | float | bool) or _MAY_BE_SECRET.search(setting.rpartition(".")[2]):
         return "the value"
-    text = given if isinstance(given, str) else repr(given)
-    return repr(text if len(text) <= _QUOTED_AT_MOST else text[:_QUOTED_AT_MOST] + "…")
+    return repr(shortened(given)) if isinstance(given, str) else shortened(str(given).lower())
 
 
-def _advice(model: type[BaseModel], loc: tuple[int | str, ...]) -> str:
-    """The setting's own description, which its model writes as an instruction."""
+def shortened(text: str, most: int = _QUOTED_AT_MOST) -> str:
+    return text if len(text) <= most else text[:most] + "…"
+
+
+def advice(model: type[BaseModel], loc: tuple[int | str, ...]) -> str:
+    """The setting's own description, which its model writes as an instruction; "" when it has none."""
     if not loc or isinstance(loc[-1], int):
         return ""
     for owner in at(model, loc[:-1]):

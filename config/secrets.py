@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel, SecretStr
 
-from config.problems import Problem
+from config.problems import Problem, shortened
 from config.shape import holds_secret, narrowed, tables_in
 
 SECRET_FILE_LIMIT = 64 << 10  # bytes; keys and tokens are far smaller, and /dev/zero is not read to its end
@@ -60,16 +60,23 @@ class Secrets:
         return value
 
     def _from_environment(self, name: str, setting: str) -> str | None:
+        if not name:
+            self._report(setting, "env: names no environment variable", "write env:NAME")
+            return None
         self.referred.add(name)
         secret = self.environ.get(name, "")
         if not secret:
             state = "is empty" if name in self.environ else "is not set"
+            name = shortened(name)
             self._report(setting, f"the environment variable {name} {state}", f"set {name}, or change the reference")
         return secret or None
 
     def _from_file(self, name: str, setting: str) -> str | None:
-        path = self.base / Path(name).expanduser()
+        if not name:
+            self._report(setting, "file: names no file", "write file:PATH")
+            return None
         try:
+            path = self.base / Path(name).expanduser()
             mode = path.stat().st_mode
             if not stat.S_ISREG(mode):
                 self._report(setting, f"{path} is not a file", "name a file that holds the secret alone")
@@ -79,6 +86,8 @@ class Secrets:
                 return self._content(path, setting)
         except OSError as error:
             self._report(setting, f"{path} cannot be read: {error.strerror}", "correct the path or its permissions")
+        except (RuntimeError, ValueError):  # an unknown ~user; a byte that no path has
+            self._report(setting, f"{shortened(name)!r} is not a path", "write file:PATH")
         return None
 
     def _content(self, path: Path, setting: str) -> str | None:

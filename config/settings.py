@@ -80,7 +80,7 @@ class GatewaySettings(BaseModel):
     @field_validator("store")
     @classmethod
     def _is_a_known_store(cls, store: str) -> str:
-        if not re.fullmatch(_SQLITE + "[^?#]+", store) or store.endswith((":memory:", "/")):
+        if not re.fullmatch(_SQLITE + r"[^?#\0]+", store) or store.endswith((":memory:", "/")):
             raise ValueError("only a SQLite file can be the store; write sqlite:///PATH, such as " + STORE)
         return store
 

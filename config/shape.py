@@ -51,6 +51,12 @@ def holds_secret(model: type[BaseModel], key: str) -> bool:
     return any(inner is SecretStr for each in _annotations(model, key) for inner in _unwrapped(each))
 
 
+def is_number(model: type[BaseModel], key: str) -> bool:
+    """Whether nothing but a number, or none at all, may stand there."""
+    kinds = {inner for each in _annotations(model, key) for inner in _unwrapped(each) if isinstance(inner, type)}
+    return not kinds.isdisjoint((int, float)) and bool not in kinds
+
+
 def tables_in(model: type[BaseModel], key: str) -> Models:
     return tuple(inner for each in _annotations(model, key) for inner in _models_in(each))
 

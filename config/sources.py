@@ -17,6 +17,7 @@ from config.problems import ConfigurationProblems, Problem, unknown
 SECTIONS = ("gateway", "agents", "plugins")
 DEMO = Path(__file__).parent / "examples" / "demo.toml"
 FILE_LIMIT = 4 << 20  # bytes; far above any configuration written by hand
+DEEPEST = 20  # tables and lists inside each other; settings need five, and their readers may follow every level
 OVERRIDE = re.compile(r"FRONTDESK_([A-Za-z0-9]+)__(.+)")
 
 
@@ -64,7 +65,7 @@ def _parse(path: Path) -> dict[str, Any]:
             raw = file.read(FILE_LIMIT + 1)
         if len(raw) > FILE_LIMIT:
             raise ConfigurationProblems(str(path), [Problem("", "it is larger than 4 MiB", "name a TOML file")])
-        return tomllib.loads(raw.decode())
+        tables = tomllib.loads(raw.decode("utf-8-sig"))  # some editors begin a file with a byte order mark
     except OSError as error:
         remedy = "correct --config, FRONTDESK_CONFIG or the file's permissions"
         raise ConfigurationProblems(str(path), [Problem("", f"cannot be read: {error.strerror}", remedy)]) from error
@@ -73,6 +74,28 @@ def _parse(path: Path) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         problem = Problem("", f"it is not TOML: {error}", "correct it at that place")
         raise ConfigurationProblems(str(path), [problem]) from error
+    except ValueError as error:  # Python's bound on what becomes an integer
+        problem = Problem("", "it holds a number of thousands of digits", "correct that number")
+        raise ConfigurationProblems(str(path), [problem]) from error
+    except RecursionError as error:
+        raise ConfigurationProblems(str(path), [_too_deep("")]) from error
+    if _depth(tables) > DEEPEST:
+        raise ConfigurationProblems(str(path), [_too_deep("")])
+    return tables
+
+
+def _too_deep(setting: str) -> Problem:
+    cause = f"it has more than {DEEPEST} tables or lists inside each other"
+    return Problem(setting, cause, "look for brackets or dots too many; no setting needs more than five")
+
+
+def _depth(value: object) -> int:
+    """How many tables and lists stand inside each other, counted up to one more than there may be."""
+    depth, level = 0, [value]
+    while depth <= DEEPEST and (level := [each for each in level if isinstance(each, dict | list)]):
+        depth += 1
+        level = [inner for each in level for inner in (each.values() if isinstance(each, dict) else each)]
+    return depth
 
 
 def _check_sections(source: Source) -> None:
@@ -104,11 +127,13 @@ def _overlay(source: Source, environ: Mapping[str, str]) -> None:
         elif not all(path) or (section != "gateway" and len(path) < 2):
             remedy = "write FRONTDESK_GATEWAY__KEY, or FRONTDESK_PLUGINS__NAME__KEY"
             source.problems.append(Problem(variable, "it does not name a setting", remedy))
+        elif len(path) + _depth(value := _value(environ[variable])) > DEEPEST:
+            source.problems.append(_too_deep(variable))
         else:
-            _place(source, section, path, variable, environ[variable])
+            _place(source, section, path, variable, value)
 
 
-def _place(source: Source, section: str, path: list[str], variable: str, text: str) -> None:
+def _place(source: Source, section: str, path: list[str], variable: str, value: Any) -> None:
     table = source.tables.setdefault(section, {})
     spelled = [section]
     for position, part in enumerate(path[:-1]):
@@ -118,7 +143,7 @@ def _place(source: Source, section: str, path: list[str], variable: str, text: s
         table[key] = dict(inner) if isinstance(inner, dict) else {}
         table = table[key]
     spelled.append(path[-1].lower())
-    table[spelled[-1]] = _value(text)
+    table[spelled[-1]] = value
     source.variables[".".join(spelled)] = variable
 
 
@@ -136,6 +161,6 @@ def _value(text: str) -> Any:
     if text[:1] in ("[", "{"):
         try:
             return tomllib.loads(f"value = {text}")["value"]
-        except tomllib.TOMLDecodeError:
+        except (ValueError, RecursionError):
             return text
     return text

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.errors import PydanticUserError
 
 from config.problems import ConfigurationProblems, problems_of
+from config.truths import misplaced
 
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
@@ -23,6 +24,8 @@ def fitting(factory: Any, options: Mapping[str, Any], setting: str) -> dict[str,
     except (TypeError, ValueError):  # written in C, and says nothing of itself
         return dict(options)
     model = _model(parameters, _hints(factory), is_open=any(each.kind is each.VAR_KEYWORD for each in parameters))
+    if found := list(misplaced(options, model, setting)):
+        raise ConfigurationProblems(setting, found)
     try:
         read = model.model_validate(dict(options))
     except ValidationError as error:

@@ -91,3 +91,19 @@ def test_settings_show_that_a_secret_is_set_and_never_what_it_is(loaded: Load) -
 def test_settings_know_all_their_secrets(loaded: Load) -> None:
     settings = loaded('[gateway]\noperator_token = "0123456789abcdef"\n' + AGENT + PIGEON)
     assert settings.secrets() == {"0123456789abcdef", RING}
+
+
+@pytest.mark.parametrize(
+    ("reference", "said"),
+    [
+        ("env:", "env: names no environment variable; write env:NAME"),
+        ("env:  ", "env: names no environment variable; write env:NAME"),
+        ("file:", "file: names no file; write file:PATH"),
+        ("file:~nobody-by-this-name/token", "'~nobody-by-this-name/token' is not a path; write file:PATH"),
+        ("file:a\\u0000b", "'a\\x00b' is not a path; write file:PATH"),
+    ],
+)
+def test_a_reference_to_nothing_says_what_to_write(refused: Refusal, reference: str, said: str) -> None:
+    words = refused(AGENT + f'[plugins.nest]\nkind = "pigeon"\nagent = "echo"\ntoken = "{reference}"')
+    assert "1 problem in" in words
+    assert f"plugins.nest.token: {said}" in words

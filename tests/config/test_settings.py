@@ -187,3 +187,57 @@ def test_an_account_that_lets_nobody_in_is_warned_of(loaded: Load) -> None:
     [warning] = loaded(AGENT + PIGEON).warnings
     assert "plugins.nest.access.allow is empty" in warning
     assert loaded(AGENT + PIGEON + LISTED).warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[gateway]\nport = true", "gateway.port: true is no number; give a port"),
+        ("[gateway]\nbody_limit = false", "gateway.body_limit: false is no number; give a size"),
+        (AGENT + PIGEON + "loft = true", "plugins.nest.loft: true is no number; give a number"),
+        (AGENT + PIGEON + "access = { allow = [7, true] }", "plugins.nest.access.allow.1: true is no number"),
+    ],
+)
+def test_true_and_false_are_no_numbers(refused: Refusal, text: str, said: str) -> None:
+    assert "1 problem in" in refused(text)
+    assert said in refused(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[gateway]\npublic_url = 7", "gateway.public_url: 7 is not text; give the address"),
+        (AGENT + PIGEON + 'access = "open"', "plugins.nest.access: 'open' is not a table; write it in braces, { ... }"),
+        (AGENT + PIGEON + "access = { allow = 7 }", "plugins.nest.access.allow: 7 is not a list; write it in brackets"),
+        ('[agents.far]\nkind = "remote"\ncard = "https://a"\nauth = {}', "set its kind to one of 'bearer', 'api_key'"),
+    ],
+)
+def test_a_value_of_the_wrong_shape_is_told_in_the_words_of_the_file(refused: Refusal, text: str, said: str) -> None:
+    assert said in refused(text)
+
+
+def test_what_an_account_and_its_kind_both_read_is_wrong_once(refused: Refusal) -> None:
+    words = refused(AGENT + PIGEON + 'on_unknown = "aks"')
+    assert "1 problem in" in words
+    assert "plugins.nest.on_unknown: 'aks' is not known" in words
+
+
+@pytest.mark.parametrize(
+    ("agents", "agent", "said"),
+    [
+        ("", "echo", "plugins.nest.agent: unknown agent 'echo'; configure it as [agents.echo]"),
+        ("", "", "plugins.nest.agent: it names no agent; name one of [agents.*]"),
+        ("", "no name", "plugins.nest.agent: unknown agent 'no name'; name one of [agents.*]"),
+        (AGENT, "desk", "plugins.nest.agent: unknown agent 'desk'; known here: echo"),
+    ],
+)
+def test_an_agent_that_is_missing_is_what_is_to_be_added(refused: Refusal, agents: str, agent: str, said: str) -> None:
+    words = refused(agents + f'[plugins.nest]\nkind = "pigeon"\nagent = "{agent}"\ntoken = "env:RING"\n')
+    assert "1 problem in" in words
+    assert said in words
+
+
+def test_what_would_colour_a_terminal_is_said_in_harmless_characters(refused: Refusal) -> None:
+    words = refused('[gateway]\n"\\u001b[31m" = 1\nlog_level = "\\u202e"')
+    assert words.count("\n") == 2
+    assert words.replace("\n", "").isprintable()

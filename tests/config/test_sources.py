@@ -33,6 +33,28 @@ def test_a_syntax_error_is_named_with_its_line(refused: Refusal) -> None:
     assert "at line 2" in refused("[gateway]\nport 8080")
 
 
+def test_a_byte_order_mark_at_the_start_of_the_file_is_no_fault(loaded: Load) -> None:
+    assert loaded("\ufeff[gateway]\nport = 8081").gateway.port == 8081
+
+
+@pytest.mark.parametrize(
+    "text", ["a = " + "[" * 3000, "[gateway]\nport" + ".a" * 3000 + " = 1", "a = " + "[" * 21 + "]" * 21]
+)
+def test_brackets_or_dots_without_end_are_said_to_be_that(refused: Refusal, text: str) -> None:
+    words = refused(text)
+    assert "1 problem in" in words
+    assert "it has more than 20 tables or lists inside each other; look for brackets or dots too many" in words
+
+
+def test_brackets_without_end_in_the_environment_name_their_variable(refused: Refusal) -> None:
+    words = refused("", FRONTDESK_GATEWAY__PORT="[" * 50 + "]" * 50)
+    assert "FRONTDESK_GATEWAY__PORT: it has more than 20 tables or lists" in words
+
+
+def test_a_number_without_end_is_said_to_be_that(refused: Refusal) -> None:
+    assert "it holds a number of thousands of digits; correct" in refused("[gateway]\nport = " + "9" * 5000)
+
+
 def test_the_environment_replaces_a_setting(loaded: Load) -> None:
     assert loaded("[gateway]\nport = 1", FRONTDESK_GATEWAY__PORT="8081").gateway.port == 8081
 
