@@ -9,7 +9,7 @@
 
 SIGTERM and SIGINT drain: plugins stop receiving, no new turn begins, turns and attempts at work may finish within
 `shutdown_grace`, and what is left is cut off, which the next start takes up. What waits on a remote task is not waited
-for.
+for, nor for long a store that cannot commit (gateway/draining.py).
 """
 
 import asyncio
@@ -32,7 +32,7 @@ from core.plugin import Host
 from gateway import gauges
 from gateway.api import ControlApi
 from gateway.composition import Line
-from gateway.draining import Stop, drain
+from gateway.draining import Stop, cut_off, drain
 from gateway.files import FolderFiles
 from gateway.front_page import front_page
 from gateway.health import Health, Operator, health_routes
@@ -83,21 +83,19 @@ def _only(failure: Exception) -> Exception:
 
 
 async def _serve(settings: Settings, reread: Callable[[], Settings], telemetry: Telemetry) -> None:
-    clock, holder, stop = SystemClock(), new_id(), Stop()
+    clock, holder, stop = SystemClock(), new_id(), Stop(telemetry)
     for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop.again)
+        asyncio.get_running_loop().add_signal_handler(number, stop.signalled, number)
     gateway = settings.gateway
     files = FolderFiles(
         gateway.files, clock, limit=gateway.file_limit, total=gateway.files_limit, retention=gateway.retention
     )
+    policy = Policy(gateway.delivery_max_age, gateway.dedupe_horizon, gateway.retention)
+    store = SqliteStore(gateway.database, policy=policy, busy_timeout=gateway.busy_timeout, clock=clock)
     try:
         async with (
-            SqliteStore(
-                gateway.database,
-                policy=Policy(gateway.delivery_max_age, gateway.dedupe_horizon, gateway.retention),
-                busy_timeout=gateway.busy_timeout,
-                clock=clock,
-            ) as store,
+            cut_off(stop, store, telemetry),
+            store,
             GuardedClient() as client,
             asyncio.TaskGroup() as tasks,
         ):
@@ -238,7 +236,7 @@ async def _work(
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
     await stop.wait()
-    await drain(line, health, stop, [*receiving, housekeeping], telemetry)
+    await drain(line, health, [*receiving, housekeeping], telemetry)
 
 
 def _receive(line: Line, supervisor: Supervisor, tasks: asyncio.TaskGroup, name: str) -> asyncio.Task[None]:

@@ -191,8 +191,9 @@ async def test_a_stop_in_the_middle_of_work_says_for_what_it_waits_and_a_second_
     said = await gateway.event("gateway.draining")
     assert (said["level"], said["turns"]) == ("warning", 1)
     assert said["waits"] == "up to 3600 s; a second Ctrl-C or SIGTERM ends at once"
-    os.kill(gateway.pid, signal.SIGINT)
-    assert await gateway.ended() == 0
+    os.kill(gateway.pid, signal.SIGTERM)
+    assert await gateway.ended() == -signal.SIGTERM
+    assert gateway.lines[-1:] == [line for line in gateway.lines if '"gateway.ended_at_once"' in line]
     await gateway.start()
     go_on.set()
     await telegram.wait_for_text(CHAT, "done")

@@ -1,5 +1,6 @@
 """A full disk, a locked database, a second process on the same file: 503 for a while, nothing lost, and it heals."""
 
+import asyncio
 import resource
 import sqlite3
 import subprocess
@@ -10,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.agent import ScriptedAgent
+from tests.fakes.agent_scripts import working_until
 from tests.fakes.telegram import FakeTelegram
+from tests.journeys.held_disk import HeldDisk
 from tests.journeys.process import GatewayProcess, look
 from tests.journeys.setting import configured
 
@@ -58,6 +61,11 @@ async def refuses_for_now(gateway: GatewayProcess, telegram: FakeTelegram) -> No
     await telegram.changes.until(refused, what="a 503 with Retry-After", timeout=20)
     await look(lambda: _is_red(gateway), what="/readyz to be red")
     assert await gateway.status("/healthz") == 200
+
+
+async def reasons(gateway: GatewayProcess) -> str:
+    async with gateway.http.get(f"{gateway.base}/readyz") as answer:
+        return str((await answer.json())["reasons"])
 
 
 async def _is_red(gateway: GatewayProcess) -> bool:
@@ -148,6 +156,79 @@ async def test_an_answer_that_comes_while_the_database_is_locked_is_kept_and_del
     await telegram.wait_for_text(CHAT, "a question that is asked in time", timeout=20)
     summary = await gateway.at_rest()
     assert sum("asked in time" in text for text in telegram.texts(CHAT)) == 1 - summary["unknown"]
+
+
+async def test_a_commit_that_waits_long_for_the_disk_is_no_readiness_and_it_heals(
+    tmp_path: Path, telegram: FakeTelegram, agent: ScriptedAgent, gateway: GatewayProcess
+) -> None:
+    disk = HeldDisk(tmp_path / "disk", gateway)
+    await gateway.start()
+    disk.hold()
+    telegram.user_says(CHAT, "while the disk takes its time")
+    await disk.until_held()
+    await look(lambda: _is_red(gateway), what="/readyz to be red")
+    assert "a commit waits for the disk" in await reasons(gateway)
+    assert await gateway.status("/healthz") == 200
+    disk.let_go()
+    await gateway.until_ready()
+    await telegram.wait_for_text(CHAT, "while the disk takes its time")
+
+
+async def test_a_commit_that_waits_long_for_a_lock_is_no_readiness_although_it_is_still_waited_for(
+    telegram: FakeTelegram, agent: ScriptedAgent, gateway: GatewayProcess
+) -> None:
+    gateway.configure("gateway", busy_timeout=60)
+    await gateway.start()
+    telegram.user_says(CHAT, "before the lock")
+    await telegram.wait_for_text(CHAT, "before the lock")
+    await gateway.at_rest()
+    with closing(sqlite3.connect(gateway.database, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        telegram.user_says(CHAT, "while it is locked")
+        await look(lambda: _is_red(gateway), what="/readyz to be red")
+        assert "a commit waits for the lock that another process holds" in await reasons(gateway)
+        other.execute("COMMIT")
+    await gateway.until_ready()
+    await telegram.wait_for_text(CHAT, "while it is locked")
+
+
+async def test_a_stop_does_not_wait_for_a_disk_that_does_not_come_back(
+    tmp_path: Path, telegram: FakeTelegram, agent: ScriptedAgent, gateway: GatewayProcess
+) -> None:
+    gateway.expected_errors.add("gateway.cut_off")
+    gateway.configure("gateway", shutdown_grace=3600)
+    disk = HeldDisk(tmp_path / "disk", gateway)
+    await gateway.start()
+    disk.hold()
+    telegram.user_says(CHAT, "on its way to the disk")
+    await disk.until_held()
+    assert await gateway.stop() == 1
+    assert "the store could not commit for 5 s (a commit waits for the disk)" in gateway.lines[-1]
+    disk.works_again()
+    await gateway.start()
+    await telegram.wait_for_text(CHAT, "on its way to the disk")
+
+
+async def test_a_stop_does_not_wait_for_a_lock_that_is_not_given_up(
+    telegram: FakeTelegram, agent: ScriptedAgent, gateway: GatewayProcess
+) -> None:
+    go_on = asyncio.Event()
+    agent.behaviour = working_until(go_on, "said while it was locked")
+    gateway.expected_errors.add("gateway.cut_off")
+    gateway.configure("gateway", shutdown_grace=3600, busy_timeout=BUSY)
+    await gateway.start()
+    telegram.user_says(CHAT, "a question before the lock")
+    await agent.wait_for_calls("SendStreamingMessage")
+    with closing(sqlite3.connect(gateway.database, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        go_on.set()
+        await gateway.event("store.unavailable")
+        assert await gateway.stop() == 1
+        assert "the database is locked by another process" in gateway.lines[-1]
+        assert "the next start takes up what was at work" in gateway.lines[-1]
+        other.execute("COMMIT")
+    await gateway.start()
+    await telegram.wait_for_text(CHAT, "said while it was locked", timeout=20)
 
 
 @pytest.mark.case("F29")

@@ -115,10 +115,10 @@ class SqliteStore:
 
     async def close(self) -> None:
         """Finish what waits, close the file, and let another process have it."""
-        writer, self._writer = self._writer, None
         await self._reader.close()
-        if writer is not None:
-            await writer.close()
+        if self._writer is not None:
+            await self._writer.close()  # and says meanwhile what it waits for
+            self._writer = None
         self._hold.release()
 
     @property
@@ -127,8 +127,8 @@ class SqliteStore:
 
     @property
     def healthy(self) -> str | None:
-        """Why nothing can be written; None while it can."""
-        return self._writer.healthy if self._writer else self._trouble
+        """Why nothing can be written, or is not for longer than a commit may take; None while it can."""
+        return (self._writer.healthy or self._writer.late) if self._writer else self._trouble
 
     @property
     def waiting(self) -> int:

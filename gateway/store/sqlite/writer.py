@@ -31,6 +31,7 @@ T = TypeVar("T")
 BATCH = 512  # operations in one commit at most: bounds what a failed batch replays, and how long a commit takes
 LOOK_AGAIN = 0.02  # seconds between two looks whether another process's lock is gone
 PROBE_EVERY = 1.0  # seconds between two attempts to write while the file is unwritable
+COMMIT_PATIENCE = 2.0  # seconds a commit may wait for a lock or the disk before it is said; a busy disk takes less
 RETRY_AFTER = 5.0  # seconds; what senders are told: a full disk or a long lock is not gone in one
 STATEMENTS = 256  # prepared statements kept; more than there are queries
 
@@ -113,13 +114,14 @@ class Writer:
         self._pending: list[_Item] = []
         self._in_flight = 0
         self._busy = False
+        self._begun: float | None = None  # monotonic; while a commit is under way
         self._locked_since: float | None = None  # monotonic; while another process holds the database's lock
         self._tx: Tx | None = None
         self._db: sqlite3.Connection | None = None
         self._probe: asyncio.TimerHandle | None = None
         self._is_closed = False
         self._is_lost = False  # a sync failed: nobody knows what is on the disk
-        self.healthy: str | None = None  # why the file cannot be written; None while it can
+        self.healthy: str | None = None  # why the file could not be written; None when it could
 
     async def start(self) -> None:
         """Open the file and bring it to this code's schema. Raises ConfigurationError, StoreUnavailable."""
@@ -137,6 +139,14 @@ class Writer:
     @property
     def waiting(self) -> int:
         return len(self._pending) + self._in_flight
+
+    @property
+    def late(self) -> str | None:
+        """What a commit waits for that takes longer than COMMIT_PATIENCE; None while none does."""
+        if self._begun is None or self._loop.time() - self._begun <= COMMIT_PATIENCE:
+            return None
+        lock = "the lock that another process holds on the database"
+        return f"a commit waits for {'the disk' if self._locked_since is None else lock}"
 
     def run(self, operation: Operation[T]) -> "asyncio.Future[T]":
         """Its result once it is durable. Raises StoreUnavailable at once when too much waits already."""
@@ -176,6 +186,8 @@ class Writer:
         batch = [item for item in batch if not item[0].cancelled()]
         if not batch and not self.healthy:
             return self._answer(())
+        if self._begun is None:
+            self._begun = self._loop.time()
         try:
             answers = self._commit(batch)
         except _Locked:
@@ -205,7 +217,7 @@ class Writer:
                 future.set_result(result)
             else:
                 future.set_exception(error)
-        self._in_flight = 0
+        self._in_flight, self._begun = 0, None
         self._busy = bool(self._pending)
         if self._busy:
             self._loop.call_soon(self._work)
