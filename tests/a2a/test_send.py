@@ -30,6 +30,7 @@ from tests.fakes.agent_rpc import half_json, html_page, rpc_error, wrong_content
 from tests.fakes.agent_scripts import ask_then_answer, echo_message, events, stream_echo, working_until
 from tests.fakes.scripting import Respond, cut_after_accepting, cut_before, http_status
 from tests.fakes.serving import PATIENCE
+from tests.waiting import within
 
 STREAMING = pytest.mark.parametrize("streaming", [True, False], ids=["streaming", "plain"])
 METHOD = {True: "SendStreamingMessage", False: "SendMessage"}
@@ -306,7 +307,7 @@ async def test_whoever_stops_listening_closes_the_stream_and_not_the_task(connec
         said = connect(agent.card_url, max_streams=1).send(ask())
         task_id = ref_of(await anext(said)).task_id
         await said.aclose()
-        async with asyncio.timeout(PATIENCE):
+        async with within(PATIENCE):
             while agent.tasks.open_streams(task_id):  # noqa: ASYNC110 - a fake's stream leaves without a word
                 await asyncio.sleep(0)
         assert not agent.only_task.is_terminal

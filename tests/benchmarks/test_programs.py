@@ -8,6 +8,7 @@ from benchmarks.line import Line, line
 from benchmarks.load import Plan, drive
 from benchmarks.programs import BARE, DURABLE, MINIMAL, Program
 from benchmarks.series import Series
+from tests.waiting import within
 
 PATIENCE = 20.0  # seconds without progress
 pytestmark = pytest.mark.timeout(60)
@@ -21,7 +22,7 @@ async def sent(running: Line, total: int, **more: float) -> tuple[Series, set[in
 
 
 async def until_at_work(running: Line, count: int) -> None:
-    async with asyncio.timeout(PATIENCE):
+    async with within(PATIENCE):
         while True:
             if (await running.asked())["at_work"] == count:
                 return

@@ -13,6 +13,7 @@ import pytest
 from tests.a2a.server.site import message
 from tests.conformance.__main__ import command_line
 from tests.peers.processes import ROOT
+from tests.waiting import within
 
 SOON = aiohttp.ClientTimeout(total=20)  # seconds
 V10 = {"A2A-Version": "1.0"}
@@ -25,7 +26,7 @@ async def launching(*options: str) -> AsyncIterator[str]:
     command = [sys.executable, "-m", "tests.conformance", *options]
     process = await asyncio.create_subprocess_exec(*command, cwd=ROOT, stdout=pipe)
     assert process.stdout is not None
-    async with asyncio.timeout(60):
+    async with within(60):
         found = re.fullmatch(rb"listening on (\d+)\n", await process.stdout.readline())
     assert found is not None
     yield f"http://127.0.0.1:{int(found[1])}"

@@ -26,7 +26,7 @@ from gateway.agents.local import LocalAgent
 from gateway.store.sqlite import SqliteStore
 from tests.docs.reading import all_blocks, document
 from tests.doubles.world import world
-from tests.waiting import until
+from tests.waiting import until, within
 
 SECRET = "secret-of-the-pager"
 
@@ -95,7 +95,7 @@ async def test_the_plugin_in_the_guide_is_asked_and_answers(pager: ModuleType, t
             assert await page(caller, {"id": "1", "from": "ann", "text": "x" * 200}) == 204
             assert await page(caller, {"id": "1", "from": "ann", "text": "x" * 200}) == 204
             assert await page(caller, {"nonsense": True}) == 204
-            async with asyncio.timeout(10):
+            async with within(10):
                 shown = [await pagers.pages.get() for _ in range(2)]
             assert [it["text"] for it in shown] == ["X" * 160, "X" * 40]
             outcomes = [fields["outcome"] for fields in there.events.of("envelope.admitted")]

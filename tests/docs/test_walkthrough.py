@@ -15,6 +15,7 @@ from tests.fakes.agent import ScriptedAgent
 from tests.fakes.agent_card import BearerAuth
 from tests.fakes.telegram import FakeTelegram
 from tests.journeys.process import GatewayProcess
+from tests.waiting import within
 
 ANN, STRANGER = 123456789, 555  # the documents' own example id, and somebody else's
 
@@ -111,7 +112,7 @@ async def said_by(*arguments: str, process: GatewayProcess) -> str:
     running = await asyncio.create_subprocess_exec(
         *command, cwd=process.folder, env=env, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
     )
-    async with asyncio.timeout(30):
+    async with within(30):
         said, _ = await running.communicate()
     assert running.returncode == 0, said.decode()
     return said.decode()

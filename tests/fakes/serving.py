@@ -13,6 +13,8 @@ from typing import Self, TypeVar
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
+from tests.waiting import within
+
 T = TypeVar("T")
 
 LOOPBACK = "127.0.0.1"
@@ -34,15 +36,12 @@ class Changes:
     async def until(self, holds: Callable[[], T], *, timeout: float = PATIENCE, what: str = "the condition") -> T:
         """The first truthy value of `holds`, looked at again after every mark.
 
-        Raises AssertionError, with `what`, when `timeout` seconds pass before it holds.
+        Raises TimeoutError, with `what`, when this process ran for `timeout` seconds before it holds.
         """
-        try:
-            async with asyncio.timeout(timeout):
-                while not (found := holds()):
-                    await self._next.wait()
-                return found
-        except TimeoutError:
-            raise AssertionError(f"waited {timeout} s in vain for {what}") from None
+        async with within(timeout, what=what):
+            while not (found := holds()):
+                await self._next.wait()
+        return found
 
 
 class Loopback(ABC):

@@ -396,5 +396,5 @@ async def test_the_server_goes_down_and_comes_back_with_its_chats(telegram: Fake
 
 
 async def test_a_wait_in_vain_says_what_for(telegram: FakeTelegram) -> None:
-    with pytest.raises(AssertionError, match="1 messages in chat 7"):
+    with pytest.raises(TimeoutError, match="1 messages in chat 7"):
         await telegram.wait_for_messages(CHAT, timeout=0.01)

@@ -21,6 +21,7 @@ from gateway.metrics import Metrics
 from gateway.supervisor import PluginHealth, PluginState
 from tests.gateway.conftest import TOKEN, Serve
 from tests.gateway.ledger import NASTY, Ledger, delivery, task
+from tests.waiting import within
 
 ROOT = Path(__file__).resolve().parents[2]
 AGENT = '[agents.echo]\nkind = "local"\nentry = "echo"\n'
@@ -48,7 +49,7 @@ async def typed(*arguments: str, cwd: Path, **environ: str) -> Ended:
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
-    async with asyncio.timeout(60):
+    async with within(60):
         out, err = await process.communicate()
     assert process.returncode is not None
     return Ended(process.returncode, out.decode(), err.decode())

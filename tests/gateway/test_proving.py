@@ -13,6 +13,7 @@ import pytest
 from gateway.cli import run_gateway
 from gateway.cli_commands import command
 from tests.gateway.test_cli import ROOT
+from tests.waiting import within
 
 ECHO = '[agents.echo]\nkind = "local"\nentry = "echo"\n'
 DESK = '[agents.desk]\nkind = "local"\nentry = "concierge"\noptions = { %s }\n'
@@ -87,7 +88,7 @@ async def ended(*arguments: str, cwd: Path) -> tuple[int | None, str]:
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,
     )
-    async with asyncio.timeout(60):
+    async with within(60):
         _, said = await process.communicate()
     return process.returncode, said.decode().replace('\\"', '"')
 

@@ -18,6 +18,7 @@ from gateway.supervisor import (
 )
 from tests.fakes.serving import Changes
 from tests.gateway.conftest import ManualClock
+from tests.waiting import within
 
 Run = Callable[[], Awaitable[None]]
 
@@ -51,7 +52,7 @@ class Plugin:
         await asyncio.Event().wait()
 
     async def until_it_works(self) -> None:
-        async with asyncio.timeout(10):
+        async with within(10):
             await self.works.wait()
 
 

@@ -20,7 +20,7 @@ import aiohttp
 
 from tests.fakes.serving import Changes
 from tests.peers.processes import ROOT, free_port
-from tests.waiting import until
+from tests.waiting import until, within
 
 OPERATOR = "operator-token-0123456789abcdef"
 START_PATIENCE = 30.0  # seconds; far above the second a start takes, for machines that do other things as well
@@ -95,7 +95,7 @@ class GatewayProcess:
             del table[name]
 
     async def start(self, *, crashpoint: str = "", until_ready: bool = True) -> None:
-        """Raises AssertionError with what it said when it does not become ready."""
+        """Raises AssertionError with what it said when it ends, TimeoutError when it does not become ready."""
         await self.launch(crashpoint=crashpoint)
         if until_ready:
             await self.until_ready()
@@ -149,7 +149,7 @@ class GatewayProcess:
         """The exit code, once it has ended."""
         assert self._process is not None, "the gateway was never started"
         assert self._reader is not None
-        async with asyncio.timeout(seconds):
+        async with within(seconds, what="the gateway to end"):
             code = await self._process.wait()
             await asyncio.shield(self._reader)
         return code
@@ -287,11 +287,11 @@ def admitted(summary: Mapping[str, Any]) -> int:
 
 
 async def look(condition: Callable[[], Awaitable[Any]], *, seconds: float = PATIENCE, what: str = "it") -> Any:
-    """What the condition gives, once it is true; an AssertionError that names `what` when it never is."""
+    """What the condition gives, once it is true; a TimeoutError that names `what` when it never is."""
     try:
         return await until(condition, seconds=seconds, pause=GLANCE)
     except TimeoutError:
-        raise AssertionError(f"waited {seconds} s in vain for {what}") from None
+        raise TimeoutError(f"waited {seconds:g} s in vain for {what}") from None
 
 
 def toml(tables: Tables) -> str:

@@ -4,6 +4,8 @@ import asyncio
 from contextlib import suppress
 from typing import NamedTuple
 
+from tests.waiting import within
+
 LOOPBACK = "127.0.0.1"
 
 
@@ -18,7 +20,7 @@ async def exchange(port: int, *chunks: bytes, seconds: float = 6.0, closes: bool
     """Send the chunks and read the answer; `closes` waits for the end of a connection whose answer promised none."""
     reader, writer = await asyncio.open_connection(LOOPBACK, port)
     try:
-        async with asyncio.timeout(seconds):
+        async with within(seconds):
             with suppress(ConnectionError):
                 for chunk in chunks:
                     writer.write(chunk)

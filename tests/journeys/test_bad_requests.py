@@ -24,6 +24,7 @@ from tests.fakes.telegram_updates import SECRET_HEADER
 from tests.journeys.process import GatewayProcess, admitted, look
 from tests.journeys.raw import exchange, request
 from tests.journeys.setting import SECRET, account, configured, words_said
+from tests.waiting import within
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -177,7 +178,7 @@ async def test_fifty_slow_connections_end_at_the_deadline_and_others_are_served_
     assert await desk.gateway.status("/healthz") == 200
     await desk.is_served(111)
     assert loop.time() - asked < 1.0 + HEAD_DEADLINE
-    async with asyncio.timeout(4 * HEAD_DEADLINE):
+    async with within(4 * HEAD_DEADLINE):
         for reader, writer in slow:
             assert not await reader.read()
             writer.close()

@@ -9,6 +9,7 @@ from tests.fakes.agent_scripts import working_until
 from tests.fakes.telegram import FakeTelegram
 from tests.fakes.telegram_responses import unauthorized
 from tests.journeys.process import PATIENCE, GatewayProcess, look
+from tests.waiting import within
 
 
 async def doctor(gateway: GatewayProcess) -> tuple[int | None, str, str]:
@@ -20,7 +21,7 @@ async def doctor(gateway: GatewayProcess) -> tuple[int | None, str, str]:
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
-    async with asyncio.timeout(PATIENCE):
+    async with within(PATIENCE):
         said, complained = await process.communicate()
     return process.returncode, said.decode(), complained.decode()
 

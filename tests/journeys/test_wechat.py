@@ -34,6 +34,7 @@ from tests.fakes.wechat_pushes import Push, Pushes, Request
 from tests.journeys.process import OPERATOR, PATIENCE, GatewayProcess
 from tests.journeys.setting_wechat import account, configured, official_account
 from tests.peers.processes import free_port
+from tests.waiting import within
 
 IS_FULL = os.environ.get("FRONTDESK_SOAK") == "full"
 PEOPLE = 2000 if IS_FULL else 40  # half of them with each account
@@ -148,7 +149,7 @@ async def test_the_platform_of_the_tests_can_be_tried_by_hand(tmp_path: Path) ->
     assert console.stdin is not None
     assert console.stdout is not None
     try:
-        async with asyncio.timeout(PATIENCE), GatewayProcess(tmp_path / "desk", port=port) as gateway:
+        async with within(PATIENCE), GatewayProcess(tmp_path / "desk", port=port) as gateway:
             printed = [(await console.stdout.readline()).decode() for _ in range(3)]
             given = tomllib.loads("".join(printed[:2]))
             gateway.env |= dict(word.split("=") for word in printed[2].split()[1:])

@@ -18,6 +18,8 @@ from typing import Any, Self
 
 import aiohttp
 
+from tests.waiting import within
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 LOOPBACK = "127.0.0.1"
 START_TIMEOUT = 60.0  # seconds; importing the SDK takes several on a loaded machine
@@ -74,7 +76,7 @@ class PeerProcess:
             env={**os.environ, "PYTHONUNBUFFERED": "1"},
         )
         try:
-            async with asyncio.timeout(START_TIMEOUT):
+            async with within(START_TIMEOUT):
                 found = await self._wait_until_ready(self._process)
         except TimeoutError:
             found = None
@@ -116,7 +118,7 @@ class PeerProcess:
         with suppress(ProcessLookupError):
             process.send_signal(how)
         try:
-            async with asyncio.timeout(STOP_TIMEOUT):
+            async with within(STOP_TIMEOUT):
                 await process.wait()
         except TimeoutError:
             process.kill()

@@ -1,6 +1,5 @@
 """Streams: order, subscription, heartbeats, and what becomes of who does not read."""
 
-import asyncio
 import json
 import socket
 from collections.abc import AsyncIterator
@@ -10,7 +9,7 @@ import pytest
 from a2a.server.port import Caller, Overloaded, Send, ServedEvent
 from tests.a2a.server.site import Site, Stream, message, serving
 from tests.doubles.served import ServedDouble
-from tests.waiting import until
+from tests.waiting import until, within
 
 BIG_ONES = 300  # artifacts, of 20 MB together: more than any buffer on the way holds
 
@@ -167,5 +166,5 @@ async def test_closing_ends_every_stream(site: Site) -> None:
     async with site.rpc_stream("SubscribeToTask", {"id": task["id"]}) as stream:
         await stream.next()
         site.facade.close()
-        async with asyncio.timeout(5):
+        async with within(5):
             assert await stream.rest() == []

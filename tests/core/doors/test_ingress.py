@@ -12,6 +12,7 @@ from aiohttp import web
 from core.doors.ingress import BadJson, Ingress, IngressLimits, Refusal, require_secret, strict_json
 from core.doors.listener import Listener
 from tests.core.doors.wire import PATIENCE, RawAnswer, ask, converse, parse, read_answer
+from tests.waiting import within
 
 SECRET = "s3cret-Token_1"
 HEADER = "X-Telegram-Bot-Api-Secret-Token"
@@ -139,7 +140,7 @@ async def test_a_stranger_who_asks_is_not_told_to_send_the_body(desk: Desk) -> N
 async def test_an_authenticated_caller_who_asks_is_told_to_go_on(desk: Desk) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", desk.port)
     writer.write(post(body=b"", Content_Length=str(len(BODY)), Expect="100-continue"))
-    async with asyncio.timeout(PATIENCE):
+    async with within(PATIENCE):
         assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 100 ")
         writer.write(BODY)
         assert (await read_answer(reader)).status == 200

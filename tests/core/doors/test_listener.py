@@ -10,6 +10,7 @@ from aiohttp import web
 from core.doors.ingress import Ingress, IngressLimits, Refusal
 from core.doors.listener import Listener
 from tests.core.doors.wire import PATIENCE, ask, converse, parse, read_answer
+from tests.waiting import within
 
 LIMITS = IngressLimits(body=1000, body_deadline=0.5, head_deadline=0.3, keepalive=0.6, linger=0.2)
 GOOD = b"POST /hook HTTP/1.1\r\nHost: desk\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
@@ -77,7 +78,7 @@ async def test_a_head_that_drips_does_not_gain_time(patient_port: int) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", patient_port)
     writer.write(HEAD + b"X-Slow: ")
     is_open = True
-    async with asyncio.timeout(PATIENCE):
+    async with within(PATIENCE):
         while is_open:
             writer.write(b"x")
             try:
@@ -95,7 +96,7 @@ async def test_a_head_that_drips_does_not_gain_time(patient_port: int) -> None:
 async def test_half_of_a_second_head_is_closed_at_the_deadline(patient_port: int) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", patient_port)
     writer.write(GOOD)
-    async with asyncio.timeout(PATIENCE):
+    async with within(PATIENCE):
         assert (await read_answer(reader)).status == 200
         writer.write(b"POST /hook HT")
         assert await reader.read() == b""
@@ -120,7 +121,7 @@ async def test_a_connection_may_idle_and_be_used_again_within_the_limit(port: in
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     for _ in range(3):
         writer.write(GOOD)
-        async with asyncio.timeout(PATIENCE):
+        async with within(PATIENCE):
             assert (await read_answer(reader)).status == 200
         past_a_heads_deadline = asyncio.Event()
         asyncio.get_running_loop().call_later(LIMITS.head_deadline + 0.05, past_a_heads_deadline.set)
@@ -209,7 +210,7 @@ async def test_past_the_cap_a_new_connection_is_closed(rooms: Rooms) -> None:
 
 async def test_leaving_waits_for_a_request_that_is_open(rooms: Rooms) -> None:
     listener = Listener(rooms.app, limits=LIMITS, grace=PATIENCE)
-    async with asyncio.timeout(PATIENCE), listener:
+    async with within(PATIENCE), listener:
         asked = asyncio.create_task(ask(listener.port, GOOD.replace(b"/hook", b"/slow")))
         await rooms.entered.wait()
         listener.stop_accepting()

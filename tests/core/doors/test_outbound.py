@@ -27,6 +27,7 @@ from core.doors.outbound import (
     TooLarge,
 )
 from tests.core.doors.wire import PATIENCE, raw_server, read_request
+from tests.waiting import within
 
 AUTHORITY = trustme.CA()
 CERTIFICATE = AUTHORITY.issue_cert("desk.test")
@@ -320,7 +321,7 @@ async def test_a_peer_that_takes_no_bytes_leaves_it_open(client: GuardedClient) 
     async def deaf(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await done.wait()
 
-    async with raw_server(deaf) as port, asyncio.timeout(PATIENCE):
+    async with raw_server(deaf) as port, within(PATIENCE):
         with pytest.raises(HeadTimeout):
             await client.request(
                 "POST",
@@ -375,7 +376,7 @@ async def test_a_kept_connection_that_was_closed_while_idle_is_not_used(client: 
         await writer.wait_closed()
         closed.set()
 
-    async with raw_server(once) as port, asyncio.timeout(PATIENCE):
+    async with raw_server(once) as port, within(PATIENCE):
         for _ in range(3):
             closed.clear()
             answer = await client.request("POST", f"http://desk.test:{port}/", policy=PRIVATE, body=b"{}")

@@ -18,6 +18,7 @@ from core.doors.outbound import (
     TooLarge,
 )
 from tests.core.doors.wire import PATIENCE, raw_server, read_request
+from tests.waiting import within
 
 PRIVATE = OutboundPolicy(allow_private=True, body_limit=1000)
 QUICK = Timeouts(connect=0.3, head=0.3, idle=0.3, whole=0.1)
@@ -71,7 +72,7 @@ async def test_chunks_come_as_they_are_sent_without_a_deadline_for_the_whole(cli
         assert (answer.status, answer.headers["content-type"]) == (200, "text/event-stream")
         feed.put(chunk(b"event 1"))
         got = []
-        async with asyncio.timeout(PATIENCE):
+        async with within(PATIENCE):
             async for piece in answer.chunks():
                 got.append(piece)
                 feed.put(*((chunk(b"event %d" % (len(got) + 1)),) if len(got) < 5 else (b"0\r\n\r\n", None)))
@@ -109,7 +110,7 @@ async def test_a_stream_without_a_head_ends_at_the_deadline(client: GuardedClien
 async def test_leaving_a_stream_early_closes_its_connection(client: GuardedClient) -> None:
     feed = Feed()
     feed.put(HEAD, chunk(b"one"), None)
-    async with raw_server(feed) as port, asyncio.timeout(PATIENCE):
+    async with raw_server(feed) as port, within(PATIENCE):
         async with client.stream("POST", f"http://desk.test:{port}/", policy=PRIVATE) as answer:
             async for _ in answer.chunks():
                 break
@@ -124,7 +125,7 @@ async def test_streams_do_not_take_the_places_of_short_calls(client: GuardedClie
             writer.write(HEAD)
         await reader.read()
 
-    async with raw_server(endless) as port, AsyncExitStack() as streams, asyncio.timeout(PATIENCE):
+    async with raw_server(endless) as port, AsyncExitStack() as streams, within(PATIENCE):
         url = f"http://desk.test:{port}/"
         for _ in range(3):
             await streams.enter_async_context(client.stream("POST", url, policy=PRIVATE))

@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from tests.waiting import within
+
 PATIENCE = 10.0  # seconds until a test gives up on a peer
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -38,7 +40,7 @@ async def converse(port: int, *parts: bytes) -> bytes:
         for part in parts:
             writer.write(part)
             await writer.drain()
-        async with asyncio.timeout(PATIENCE):
+        async with within(PATIENCE):
             return await reader.read()
     except ConnectionError:
         return b""
@@ -51,7 +53,7 @@ async def ask(port: int, raw: bytes) -> RawAnswer:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         writer.write(raw)
-        async with asyncio.timeout(PATIENCE):
+        async with within(PATIENCE):
             return await read_answer(reader)
     finally:
         writer.close()

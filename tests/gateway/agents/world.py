@@ -10,6 +10,7 @@ from core.errors import StoreUnavailable
 from core.parts import Text, text_of
 from gateway.agents import Working
 from gateway.agents.local import LocalAgent
+from tests.waiting import within
 
 SOON = 5.0  # seconds; far above what anything here takes
 
@@ -64,7 +65,7 @@ async def life(agent: Working, memory: Memory) -> AsyncIterator[LocalAgent]:
     async with asyncio.TaskGroup() as tasks:
         local = LocalAgent("local", agent, memory, StillClock(), tasks)
         try:
-            async with asyncio.timeout(SOON):
+            async with within(SOON):
                 yield local
         finally:
             for task in asyncio.all_tasks():

@@ -20,7 +20,7 @@ from tests.fakes.telegram_responses import bad_request, throttle, unauthorized
 from tests.plugins.telegram import payloads as tg
 from tests.plugins.telegram.conftest import SECRET, MakePlugin
 from tests.plugins.telegram.intake import ManualTime, MemoryState, RecordingIntake, running
-from tests.waiting import until
+from tests.waiting import until, within
 
 HEADERS = {SECRET_HEADER: SECRET, "Content-Type": "application/json"}
 
@@ -88,7 +88,7 @@ async def test_a_forger_is_refused_before_the_body_came(door: Door) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     head = f"POST /hooks/support HTTP/1.1\r\nHost: x\r\n{SECRET_HEADER}: no\r\nContent-Length: 900000\r\n\r\n{{"
     writer.write(head.encode())
-    async with asyncio.timeout(5):
+    async with within(5):
         answer = await reader.read()
     assert answer.startswith(b"HTTP/1.1 401 ")
     writer.close()

@@ -21,7 +21,7 @@ from core.plugin import Accepted, Admission, Cursor, Duplicate, Entry, Host, Pre
 from core.window import ReplyWindow
 from plugins.webchat.plugin import WebchatPlugin
 from plugins.webchat.settings import Access, WebchatSettings
-from tests.waiting import until
+from tests.waiting import until, within
 
 SOON = 10.0  # seconds; far above what anything here takes
 OPEN = WebchatSettings(agent="desk", access=Access(direct="open"))
@@ -63,7 +63,7 @@ class Desk:
 
     async def until(self, messages: int) -> Inbound:
         """The newest message, once so many were admitted."""
-        async with asyncio.timeout(SOON):
+        async with within(SOON):
             while len(self.inbounds) < messages:
                 self._news.clear()
                 await self._news.wait()
