@@ -30,7 +30,7 @@ run: $(VENV)/.ready-run
 	@exec $(BIN)/frontdesk run $(ARGS)
 
 test: setup peers browser
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(TESTS) $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --reruns 1 $(TESTS) $(ARGS)
 
 check: setup
 	$(BIN)/ruff format --check .

@@ -10,6 +10,9 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+from _pytest.terminal import TerminalReporter
+
+from tests import unsteady
 
 ROOT = Path(__file__).resolve().parent.parent
 BROWSER = (Path("/usr/bin/chromium"), Path("/usr/bin/chromedriver"))
@@ -29,13 +32,19 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("markers", marker)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if times := config.getoption("reruns"):
+        unsteady.mark(items, times=times)
     if os.environ.get("CI") == "true":
         return
     for item in items:
         reason = missing_browser(item) or missing_peer(item)
         if reason:
             item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
+    unsteady.tell(terminalreporter)
 
 
 def missing_browser(item: pytest.Item) -> str | None:
