@@ -15,7 +15,9 @@ for, nor for long a store that cannot commit (gateway/draining.py).
 import asyncio
 import contextlib
 import gc
+import os
 import signal
+import socket
 from collections.abc import AsyncIterator, Callable
 
 from aiohttp import web
@@ -105,9 +107,11 @@ async def _serve(settings: Settings, reread: Callable[[], Settings], telemetry: 
             line = Line(settings, store, host, tasks, clock, telemetry)
             supervisor = Supervisor(clock, telemetry)
             asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, _reload, line, supervisor, reread, telemetry)
-            health = Health(lambda: store.healthy or "", supervisor.states, pressure=line.pressure)
-            async with _listening(line, supervisor, health, telemetry):
-                if await _held(store, stop, telemetry):
+            health = Health(
+                lambda: store.healthy or "", supervisor.states, holder=lambda: store.holder, pressure=line.pressure
+            )
+            async with _listening(line, supervisor, health, telemetry) as where:
+                if await _held(store, where, stop, telemetry):
                     await _work(line, files, supervisor, health, stop, tasks, telemetry)
             raise _Stopped
     except* _Stopped:
@@ -137,9 +141,8 @@ class _Stopped(Exception):
 
 
 @contextlib.asynccontextmanager
-async def _listening(
-    line: Line, supervisor: Supervisor, health: Health, telemetry: Telemetry
-) -> AsyncIterator[Listener]:
+async def _listening(line: Line, supervisor: Supervisor, health: Health, telemetry: Telemetry) -> AsyncIterator[str]:
+    """The address, from which on requests are answered."""
     gateway = line.settings.gateway
     limits = IngressLimits(
         body=gateway.body_limit, body_deadline=gateway.body_deadline, head_deadline=gateway.head_deadline
@@ -166,7 +169,7 @@ async def _listening(
     async with _saying_where(listening, gateway) as listener:
         where = f"http://{gateway.host}:{listener.port}"
         telemetry.event("gateway.listening", address=where, version=VERSION, configuration=line.settings.origin)
-        yield listener
+        yield where
         health.is_draining = True
 
 
@@ -199,9 +202,10 @@ def _refused(telemetry: Telemetry) -> Callable[[web.Request, Refusal], None]:
     return record
 
 
-async def _held(store: SqliteStore, stop: Stop, telemetry: Telemetry) -> bool:
+async def _held(store: SqliteStore, where: str, stop: Stop, telemetry: Telemetry) -> bool:
     """Wait until this process holds the store; False when it was told to stop first."""
-    holding, stopping = asyncio.ensure_future(store.hold()), asyncio.ensure_future(stop.wait())
+    said = f"process {os.getpid()} on {socket.gethostname()} at {where}"
+    holding, stopping = asyncio.ensure_future(store.hold(said)), asyncio.ensure_future(stop.wait())
     try:
         await asyncio.wait({holding, stopping}, return_when=asyncio.FIRST_COMPLETED, timeout=STANDBY_SAID)
         if not holding.done() and not stop.is_set():

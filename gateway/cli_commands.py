@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from core.errors import ConfigurationError
-from gateway import cli_check
+from gateway import cli_check, cli_doctor
 from gateway.cli import FAILED, MISCONFIGURED, OK, complain, run_gateway
 from gateway.cli_agents import agents
 from gateway.cli_asking import Config, Form, Format, FullId, Id, Limit, act, facts, list_, show
@@ -136,7 +136,7 @@ def doctor(
     if crashpoints:
         cli_check.crashpoints(Show(form))
     else:
-        cli_check.doctor(config, Show(form))
+        cli_doctor.doctor(config, Show(form))
 
 
 # ------------------------------------------------------------------------------------------------- sessions

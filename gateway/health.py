@@ -33,6 +33,7 @@ class Health:
 
     store: Callable[[], str | None]  # None while the store is held and healthy, else what is wrong
     plugins: Callable[[], Mapping[str, PluginHealth]]
+    holder: Callable[[], str] = lambda: ""  # who serves while this process stands by; "" while it does not
     is_listening: bool = False
     is_draining: bool = False
     pressure: Callable[[], str] = lambda: ""  # why new messages are told to come back later; "" while they are taken
@@ -43,7 +44,9 @@ class Health:
         found = []
         if self.is_draining:
             found.append("draining: the process is stopping")
-        if trouble := self.store():
+        if holder := self.holder():
+            found.append(f"standing by: {holder} serves")
+        elif trouble := self.store():
             found.append(f"store: {trouble}")
         elif not self.is_listening and not self.is_draining:
             found.append("starting: not receiving yet")
@@ -96,6 +99,7 @@ def health_routes(ingress: Ingress, health: Health, metrics: Metrics, operator: 
         if is_local(request) or operator.is_here(request):
             answer |= {
                 "reasons": obstacles,
+                "holder": health.holder(),
                 "plugins": {name: shown(it) for name, it in health.plugins().items()},
                 "pressure": health.pressure(),
                 "missing": health.missing,

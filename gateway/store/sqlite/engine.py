@@ -51,7 +51,7 @@ from gateway.store.sqlite.writer import Tx, Writer
 
 T = TypeVar("T")
 
-STANDING_BY = "standing by: another process holds the database"
+NOT_HELD = "the database is not held yet"
 
 
 class SqliteStore:
@@ -71,7 +71,7 @@ class SqliteStore:
         self._busy_timeout, self._max_waiting = busy_timeout, max_waiting
         self._hold = FileHold(path.with_name(f"{path.name}.lock"))
         self._writer: Writer | None = None
-        self._trouble = STANDING_BY
+        self._trouble = NOT_HELD
         self._reader = Reader(path)
         self._key_round = retention.KeyRound()
 
@@ -85,13 +85,15 @@ class SqliteStore:
     ) -> None:
         await self.close()
 
-    async def hold(self) -> None:
+    async def hold(self, said: str = "") -> None:
         """Wait until this process holds the file and can write it; brings it to this code's schema.
+
+        `said` is where this process is found, for those that stand by.
 
         Leases of processes that held it before are void: a new holder need not wait for their end.
         Raises ConfigurationError where waiting would not help.
         """
-        await self._hold.take()
+        await self._hold.take(said)
         try:
             while self._writer is None:
                 self._writer = await self._opened()
@@ -128,7 +130,16 @@ class SqliteStore:
     @property
     def healthy(self) -> str | None:
         """Why nothing can be written, or is not for longer than a commit may take; None while it can."""
-        return (self._writer.healthy or self._writer.late) if self._writer else self._trouble
+        return (self._writer.healthy or self._writer.late) if self._writer else self._why_not_held
+
+    @property
+    def holder(self) -> str:
+        """Where the process is found that holds the file while this one stands by; "" when this one does not."""
+        return self._hold.holder
+
+    @property
+    def _why_not_held(self) -> str:
+        return f"standing by: {self.holder} holds the database" if self.holder else self._trouble
 
     @property
     def waiting(self) -> int:
@@ -137,7 +148,7 @@ class SqliteStore:
 
     def _run(self, operation: Callable[[Tx], T]) -> "asyncio.Future[T]":
         if self._writer is None:
-            raise StoreUnavailable(self._trouble)
+            raise StoreUnavailable(self._why_not_held)
         return self._writer.run(operation)
 
     # ------------------------------------------------------------------ admissions
@@ -331,7 +342,7 @@ class SqliteStore:
     async def rows(self, sql: str, values: Mapping[str, object] | None = None) -> Sequence[Row]:
         """What is committed, beside the writer: for records, never for decisions. Raises StoreUnavailable."""
         if self._writer is None:
-            raise StoreUnavailable(self._trouble)
+            raise StoreUnavailable(self._why_not_held)
         return await self._reader.rows(sql, values)
 
     async def history(self, address: Address, *, limit: int = 200) -> Sequence[Entry]:

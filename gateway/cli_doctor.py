@@ -1,0 +1,163 @@
+"""`frontdesk doctor`: how the running gateway and its connections are doing, and what to do where they do not well."""
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from config.settings import Settings
+from gateway.cli_agents import COLUMNS
+from gateway.cli_client import CommandFailed, GatewayClient, Item, base_of, segment
+from gateway.cli_show import Column, Show, printable
+from gateway.proving import proved
+
+
+def doctor(config: Path | None, show: Show) -> None:
+    """Raises ConfigurationProblems for a wrong configuration, CommandFailed with one line for each trouble."""
+    settings = proved(config)
+    found = Examination.of(GatewayClient.of(config))
+    if show.is_json:
+        show.json(found.as_json(settings))
+    else:
+        found.tell(settings, show)
+    if troubles := found.troubles:
+        raise CommandFailed("\n".join(troubles))
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """What a running gateway says of itself, of its accounts and of its agents."""
+
+    ready: dict[str, Any]  # as /readyz shows it to the operator
+    connections: dict[str, Item]  # by account
+    agents: list[Item]  # each with its card as it is now
+
+    @classmethod
+    def of(cls, client: GatewayClient) -> "Examination":
+        """One that stands by has nothing to look at yet: its accounts and agents are at work in another process."""
+        ready = client.readiness()
+        if ready.get("holder"):
+            return cls(ready, {}, [])
+        connections = {item["name"]: item["connection"] for item in client.get("/api/v1/plugins")["items"]}
+        agents = [_looked_at(client, agent) for agent in client.get("/api/v1/agents")["items"]]
+        return cls(ready, connections, agents)
+
+    @property
+    def plugins(self) -> list[Item]:
+        states = self.ready.get("plugins", {}).items()
+        return [{"account": name, **health, "connection": self.connections.get(name, {})} for name, health in states]
+
+    @property
+    def troubles(self) -> list[str]:
+        ready = self.ready
+        found = [*_obstacles(ready), *_pressure(ready), *_absent(ready), *map(_trouble, self.plugins)]
+        return [line for line in (*found, *map(_trouble_of_agent, self.agents)) if line]
+
+    @property
+    def status(self) -> str:
+        if self.ready.get("holder"):
+            return "standing by"
+        is_ready = self.ready["status"] == "ready"
+        return "troubled" if is_ready and self.troubles else str(self.ready["status"])
+
+    def as_json(self, settings: Settings) -> dict[str, Any]:
+        of_settings = {"configuration": settings.origin, "warnings": settings.warnings}
+        more = {"status": self.status, "troubles": self.troubles, "agents": self.agents}
+        return {**of_settings, **self.ready, "connections": self.connections, **more}
+
+    def tell(self, settings: Settings, show: Show) -> None:
+        for warning in settings.warnings:
+            show.line(f"warning: {warning}")
+        show.line(f"{base_of(settings.gateway)} is {self.status}")
+        if holder := self.ready.get("holder"):
+            show.line(f"{printable(holder)} serves; this one takes over when that one ends")
+            return
+        show.table(self.plugins, _PLUGIN, none="no plugin is configured")
+        show.line("")
+        show.table(self.agents, COLUMNS, none="no agent is configured")
+        for line in self._warnings():
+            show.line(line)
+
+    def _warnings(self) -> Iterator[str]:
+        for agent in self.agents:
+            for warning in agent["connection"].get("warnings", ()):
+                yield f"warning: agent {agent['name']}: {printable(warning)}"
+
+
+def _looked_at(client: GatewayClient, agent: Item) -> Item:
+    """An agent with its card as it is now; one that cannot be had says why in its connection."""
+    if agent["kind"] == "local":
+        return agent
+    path = f"/api/v1/agents/{segment(agent['name'])}"
+    with contextlib.suppress(CommandFailed):
+        return client.act(f"{path}:discover")
+    return client.get(path)
+
+
+def _trouble_of_agent(agent: Item) -> str:
+    """What keeps messages from an agent, with what to do; "" when nothing does."""
+    name, connection = agent["name"], agent["connection"]
+    if connection.get("state") == "paused":
+        return f"agent {name} is paused: its card has changed; `frontdesk agent agree {name}` goes on with it"
+    if connection.get("state") == "unreachable":
+        return f"agent {name} is unreachable: {printable(str(connection.get('reason', '')))}"
+    return ""
+
+
+def _obstacles(ready: dict[str, Any]) -> list[str]:
+    """Why the gateway itself gets no work, each with what to do."""
+    if ready["status"] == "ready":
+        return []
+    reasons = ready.get("reasons") or ["it does not say why"]
+    return [f"not ready: {reason}; {_REMEDIES.get(reason.partition(':')[0], 'look at its log')}" for reason in reasons]
+
+
+def _pressure(ready: dict[str, Any]) -> list[str]:
+    """A queue that is full: the gateway is ready, and takes no messages for the moment."""
+    if not ready.get("pressure"):
+        return []
+    remedy = "look at `frontdesk task list --state working` for an agent that is slow or silent, or raise the bound"
+    return [f"{ready['pressure']}, and new ones are told to come back later; {remedy}"]
+
+
+def _absent(ready: dict[str, Any]) -> list[str]:
+    """Whom work was left for at the start, and who was not configured any more."""
+    lines = []
+    for each in ready.get("missing", ()):
+        count, name = f"{each['messages']} messages in {each['threads']} threads", printable(str(each["name"]))
+        if each["what"] == "account":
+            lines.append(f"account {name} is not configured, and {count} wait for it; configure it again and restart")
+        else:
+            told = "their people are told that it is not there; configure it again for what they still ask"
+            lines.append(f"agent {name} is not configured, and {count} were for it at the start; {told}")
+    return lines
+
+
+def _trouble(plugin: dict[str, Any]) -> str:
+    """What keeps one account from working, with what to do; "" when nothing does."""
+    account, said = plugin["account"], plugin["connection"].get("trouble", "")
+    if plugin["state"] == "stopped":
+        return f"{account} is stopped: {plugin['reason']}; then send SIGHUP, or start again"
+    if plugin["state"] == "restarting":
+        return f"{account} is restarting: {plugin['reason']}; it is tried again by itself, its log says more"
+    return f"{account} is {said}" if said else ""
+
+
+_REMEDIES = {
+    "starting": "ask again in a moment",
+    "draining": "start it again with `frontdesk run`",
+    "standing by": "so it should be while that one serves; `frontdesk doctor` with its configuration asks that one",
+    "store": "give its disk room and rights, or stop the other process that holds it",
+}
+
+_PLUGIN = (
+    Column("ACCOUNT", lambda item: item["account"]),
+    Column("STATE", lambda item: item["state"]),
+    Column("RESTARTS", lambda item: str(item["restarts"])),
+    Column("CONNECTION", lambda item: str(item["connection"].get("state", ""))),
+    Column(
+        "REASON",
+        lambda item: item["reason"] or str(item["connection"].get("trouble") or item["connection"].get("note", "")),
+    ),
+)
