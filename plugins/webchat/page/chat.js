@@ -14,6 +14,7 @@ const FIRST_PAUSE = 400; // milliseconds before the first new try; doubled up to
 const LONGEST_PAUSE = 8000;
 const CALL_LIMIT = 20000; // milliseconds for one request
 const SILENCE_LIMIT = 40000; // the gateway sends a comment every 15 seconds
+const LOST_LIMIT = 6000; // a restart takes less; what takes longer is said
 const HIDDEN_LIMIT = 60000; // a tab nobody looks at gives its connection back: browsers allow six of them
 const RESEND_PAUSE = 3000;
 const BUSY_PAUSE = 1000; // where the gateway names none
@@ -162,9 +163,12 @@ const line = {
   visitor: "", // whose stream it is
   hurry: () => {}, // try now instead of after the pause
   leave: () => {}, // end the present stream
+  patience: 0, // the timer of a line that is lost
 
   become(state) {
     if (state === this.state) return;
+    clearTimeout(this.patience);
+    if (state === "lost") this.patience = setTimeout(() => this.become("away"), LOST_LIMIT);
     this.state = state;
     byId("line").dataset.state = state;
     byId("line").textContent = WORDS[state];
@@ -177,7 +181,7 @@ const line = {
       await visible();
       const wasOpen = await this.follow();
       if (document.hidden) continue;
-      this.become("lost");
+      if (this.state !== "away") this.become("lost");
       pause = wasOpen ? FIRST_PAUSE : Math.min(pause * 2, LONGEST_PAUSE);
       await this.pause(pause * (0.7 + 0.6 * Math.random()));
     }
@@ -198,7 +202,8 @@ const line = {
     let wasOpen = false;
     try {
       const response = await fetch(`${base}events`, { cache: "no-store", signal: control.signal });
-      if (response.status === 429 || response.status === 503) await this.refresh(); // no stream: look by hand
+      const isFull = response.status === 429 || response.status === 503;
+      if (isFull && (await this.refresh())) this.become("connecting"); // no stream, but it is there: look by hand
       if (!response.ok) return false;
       for await (const event of eventsOf(response.body)) {
         clearTimeout(watchdog);

@@ -38,13 +38,17 @@ class Page:
         await asyncio.to_thread(self.driver.get, url)
 
     async def connected(self) -> None:
-        await self.holds("return document.getElementById('line').dataset.state === 'open'")
+        script = "return document.getElementById('line').dataset.state === 'open'"
+        await self.holds(script, seconds=2 * SOON)  # a page that was alone for long waits up to ten seconds
+
+    async def disconnected(self) -> None:
+        await self.holds("return ['lost', 'away'].includes(document.getElementById('line').dataset.state)")
 
     async def js(self, script: str, *arguments: object) -> Any:
         return await asyncio.to_thread(self.driver.execute_script, script, *arguments)
 
-    async def holds(self, script: str) -> Any:
-        return await until(lambda: self.js(script), seconds=SOON)
+    async def holds(self, script: str, *, seconds: float = SOON) -> Any:
+        return await until(lambda: self.js(script), seconds=seconds)
 
     async def write(self, text: str) -> None:
         await asyncio.to_thread(self.driver.find_element(By.ID, "text").send_keys, text)

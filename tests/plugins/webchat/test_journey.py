@@ -74,7 +74,7 @@ async def test_a_count_goes_on_after_the_gateway_was_killed_and_is_shown_once_an
     await page.say("count to 40")
     await until(lambda: previewed(page, " 10"), seconds=SOON)
     await gateway.kill()
-    await page.holds("return document.getElementById('line').dataset.state === 'lost'")
+    await page.disconnected()
     await page.say("/status")
     await page.foot("Waiting")
     await gateway.start()

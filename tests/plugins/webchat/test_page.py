@@ -97,7 +97,7 @@ async def test_a_restart_under_the_page_loses_nothing_and_shows_nothing_twice(pa
         await here.answer(chat, "1", "turn-1")
         await page.shows("> one", "1")
     await here.answer(chat, "while away", "turn-2")
-    await page.holds("return document.getElementById('line').dataset.state === 'lost'")
+    await page.disconnected()
     await page.say("written while away")
     await page.foot("Waiting")
     async with site(desk, port=here.port) as here:
@@ -106,6 +106,18 @@ async def test_a_restart_under_the_page_loses_nothing_and_shows_nothing_twice(pa
         await here.answer(chat, "2", "turn-3")
         await page.shows("> one", "1", "while away", "> written while away", "2")
     assert len(desk.inbounds) == 2
+
+
+@pytest.mark.parametrize(("language", "words"), [("en", "Gateway not reachable"), ("zh", "无法连接到网关")])
+async def test_a_gateway_that_stays_away_is_said_to_be_and_the_page_finds_it_again_by_itself(
+    page: Page, language: str, words: str
+) -> None:
+    settings = OPEN.model_copy(update={"language": language})
+    async with site(settings=settings) as here:
+        await opened(page, here)
+    await page.holds(f"return document.getElementById('line').textContent === '{words}'")
+    async with site(settings=settings, port=here.port):
+        await page.connected()
 
 
 async def test_what_is_unsent_survives_a_reload(page: Page) -> None:
