@@ -55,7 +55,7 @@ class Webhook:
 
     async def _receive(self, request: web.Request, raw: bytes) -> web.Response:  # noqa: ARG002 - the ingress's shape
         if self._intake is None or self._me is None:
-            raise _later(503, "starting", STARTING_RETRY_AFTER)
+            raise _later(503, "not_receiving", STARTING_RETRY_AFTER)
         item = read(raw, self._me)
         if isinstance(item, Ignored):
             self._health.ignores(item.external_id, item.reason)

@@ -158,7 +158,7 @@ class WebchatPlugin:
 
     def _door(self) -> Intake:
         if self._intake is None:
-            raise _later(503, "starting", STARTING_RETRY)
+            raise _later(503, "not_receiving", STARTING_RETRY)
         return self._intake
 
     def _address(self, visitor: Visitor) -> Address:

@@ -134,7 +134,7 @@ class Webhook:
         nonce = "" if self._seals else self._spent(request, words)
         item = inbound(words, language=self._language, nonce=nonce)
         if self._intake is None:
-            raise _later("starting", STARTING_RETRY_AFTER)
+            raise _later("not_receiving", STARTING_RETRY_AFTER)
         if isinstance(item, Unreadable) or item.is_event:
             await self._keep(self._intake, item)
             return success()

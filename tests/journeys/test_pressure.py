@@ -141,6 +141,7 @@ async def test_a_stop_lets_work_finish_within_the_grace(
 ) -> None:
     go_on = asyncio.Event()
     agent.behaviour = working_until(go_on, "finished in time")
+    gateway.configure("gateway", shutdown_grace=60)
     await gateway.start()
     for chat in range(100, 120):
         telegram.user_says(chat, "work in flight")
@@ -149,6 +150,7 @@ async def test_a_stop_lets_work_finish_within_the_grace(
     stopping = asyncio.create_task(gateway.stop())
     await gateway.event("gateway.draining")
     telegram.user_says(CHAT, "written during the stop")
+    await gateway.event("ingress.refused", outcome="not_receiving")
     go_on.set()
     assert await stopping == 0
     assert [telegram.texts(chat) for chat in range(100, 120)] == [["finished in time"]] * 20
