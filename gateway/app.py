@@ -13,36 +13,25 @@ for, nor for long a store that cannot commit (gateway/draining.py).
 """
 
 import asyncio
-import contextlib
 import gc
 import os
 import signal
 import socket
-from collections.abc import AsyncIterator, Callable
-
-from aiohttp import web
+from collections.abc import Callable
 
 from config.settings import GatewaySettings, Settings
-from core.clock import SystemClock
-from core.doors.ingress import Ingress, IngressLimits, Refusal
-from core.doors.listener import Listener
+from core.clock import Clock, SystemClock
 from core.doors.outbound import GuardedClient
 from core.errors import ConfigurationError, StoreUnavailable
 from core.ids import new_id
 from core.persistence import patiently
 from core.plugin import Host
-from gateway import gauges
-from gateway.api import ControlApi
 from gateway.composition import Line
 from gateway.draining import Stop, cut_off, drain
 from gateway.files import FolderFiles
-from gateway.front_page import front_page
-from gateway.health import Health, Operator, health_routes
+from gateway.health import Health
+from gateway.listening import listening
 from gateway.missing import missing, tell
-from gateway.operations import LineOperations
-from gateway.operator_token import ensure_token
-from gateway.paths import distinct_routes
-from gateway.proving import not_listening
 from gateway.reload import applied, changes
 from gateway.store.records import Records
 from gateway.store.rules import Policy
@@ -88,34 +77,31 @@ async def _serve(settings: Settings, reread: Callable[[], Settings], telemetry: 
     clock, holder, stop = SystemClock(), new_id(), Stop(telemetry)
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.signalled, number)
-    gateway = settings.gateway
-    files = FolderFiles(
-        gateway.files, clock, limit=gateway.file_limit, total=gateway.files_limit, retention=gateway.retention
-    )
-    policy = Policy(gateway.delivery_max_age, gateway.dedupe_horizon, gateway.retention)
-    store = SqliteStore(gateway.database, policy=policy, busy_timeout=gateway.busy_timeout, clock=clock)
+    public_url = settings.gateway.public_url
+    files, store = _files(settings.gateway, clock), _store(settings.gateway, clock)
     try:
-        async with (
-            cut_off(stop, store, telemetry),
-            store,
-            GuardedClient() as client,
-            asyncio.TaskGroup() as tasks,
-        ):
-            host = Host(
-                client, store, store, store, clock, holder, gateway.public_url, telemetry=telemetry, files=files
-            )
+        async with cut_off(stop, store, telemetry), store, GuardedClient() as client, asyncio.TaskGroup() as tasks:
+            host = Host(client, store, store, store, clock, holder, public_url, telemetry=telemetry, files=files)
             line = Line(settings, store, host, tasks, clock, telemetry)
             supervisor = Supervisor(clock, telemetry)
             asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, _reload, line, supervisor, reread, telemetry)
-            health = Health(
-                lambda: store.healthy or "", supervisor.states, holder=lambda: store.holder, pressure=line.pressure
-            )
-            async with _listening(line, supervisor, health, telemetry) as where:
+            health = Health(lambda: store.healthy, supervisor.states, lambda: store.holder, pressure=line.pressure)
+            async with listening(line, supervisor, health, telemetry) as where:
                 if await _held(store, where, stop, telemetry):
                     await _work(line, files, supervisor, health, stop, tasks, telemetry)
             raise _Stopped
     except* _Stopped:
         telemetry.event("gateway.stopped")
+
+
+def _files(gateway: GatewaySettings, clock: Clock) -> FolderFiles:
+    bounds = {"limit": gateway.file_limit, "total": gateway.files_limit}
+    return FolderFiles(gateway.files, clock, retention=gateway.retention, **bounds)
+
+
+def _store(gateway: GatewaySettings, clock: Clock) -> SqliteStore:
+    policy = Policy(gateway.delivery_max_age, gateway.dedupe_horizon, gateway.retention)
+    return SqliteStore(gateway.database, policy=policy, busy_timeout=gateway.busy_timeout, clock=clock)
 
 
 def _reload(line: Line, supervisor: Supervisor, reread: Callable[[], Settings], telemetry: Telemetry) -> None:
@@ -138,68 +124,6 @@ def _reload(line: Line, supervisor: Supervisor, reread: Callable[[], Settings], 
 
 class _Stopped(Exception):
     """Ends the TaskGroup: what still waits on remote tasks is cut off, and taken up by the next start."""
-
-
-@contextlib.asynccontextmanager
-async def _listening(line: Line, supervisor: Supervisor, health: Health, telemetry: Telemetry) -> AsyncIterator[str]:
-    """The address, from which on requests are answered."""
-    gateway = line.settings.gateway
-    limits = IngressLimits(
-        body=gateway.body_limit, body_deadline=gateway.body_deadline, head_deadline=gateway.head_deadline
-    )
-    token = ensure_token(gateway)
-    telemetry.hide([token])
-    gauges.watch(
-        telemetry.metrics,
-        queue=line.lanes,
-        sending=line.outbox,
-        writing=line.store,
-        health=health,
-        agents=line.agents_ready,
-    )
-    ingress, operator = Ingress(limits, on_refusal=_refused(telemetry)), Operator(token)
-    app = web.Application()
-    app.add_routes(health_routes(ingress, health, telemetry.metrics, operator))
-    operations = LineOperations(line, supervisor, Records(line.store))
-    app.add_routes(ControlApi(operations, operator, telemetry, version=VERSION).routes(ingress))
-    accounts = distinct_routes({name: plugin.routes(ingress) for name, plugin in line.plugins.items()})
-    app.add_routes([*accounts, *front_page(ingress, accounts)])
-    app.add_routes(line.push_routes(ingress))
-    listening = Listener(app, host=gateway.host, port=gateway.port, limits=limits)
-    async with _saying_where(listening, gateway) as listener:
-        where = f"http://{gateway.host}:{listener.port}"
-        telemetry.event("gateway.listening", address=where, version=VERSION, configuration=line.settings.origin)
-        yield where
-        health.is_draining = True
-
-
-@contextlib.asynccontextmanager
-async def _saying_where(listening: Listener, gateway: GatewaySettings) -> AsyncIterator[Listener]:
-    """The listener; when it cannot listen, the error names the address and the remedy."""
-    try:
-        listener = await listening.__aenter__()
-    except OSError as error:
-        raise OSError(not_listening(gateway, error)) from error
-    try:
-        yield listener
-    finally:
-        await listening.__aexit__(None, None, None)
-
-
-def _refused(telemetry: Telemetry) -> Callable[[web.Request, Refusal], None]:
-    """Every refusal at the door is one event: what was asked, and why it was refused; never what it carried."""
-
-    def record(request: web.Request, refusal: Refusal) -> None:
-        route = request.match_info.route.resource
-        telemetry.event(
-            "ingress.refused",
-            path=route.canonical if route is not None else "",
-            method=request.method,
-            status=refusal.status,
-            outcome=refusal.reason,
-        )
-
-    return record
 
 
 async def _held(store: SqliteStore, where: str, stop: Stop, telemetry: Telemetry) -> bool:
