@@ -29,21 +29,17 @@ class TaskState(StrEnum):
     CANCELED = "canceled"
     REJECTED = "rejected"
 
-    @property
-    def is_terminal(self) -> bool:
-        return self in _TERMINAL
+    is_terminal: bool
+    is_interrupted: bool
 
-    @property
-    def is_interrupted(self) -> bool:
-        return self is TaskState.INPUT_REQUIRED or self is TaskState.AUTH_REQUIRED
+    def __init__(self, word: str) -> None:
+        self.is_terminal = word in ("completed", "failed", "canceled", "rejected")
+        self.is_interrupted = word in ("input-required", "auth-required")
 
     @property
     def rank(self) -> int:
         """Which of two statuses with equal times is the later one: terminal over interrupted over working."""
         return 3 if self.is_terminal else 2 if self.is_interrupted else 1 if self is TaskState.WORKING else 0
-
-
-_TERMINAL = frozenset({TaskState.COMPLETED, TaskState.FAILED, TaskState.CANCELED, TaskState.REJECTED})
 
 
 class Road(StrEnum):

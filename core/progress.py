@@ -180,7 +180,7 @@ class Progress:
             self.follower.chunk(self.turn, update, self.assembly.artifacts[update.artifact.id])
 
     def _show_words(self) -> None:
-        if not self.cancel_wanted:
+        if not self.cancel_wanted and self.follower is None:
             self._preview.update(self.assembly.words())
 
     def cancelled(self, name: str) -> tuple[Piece, ...]:

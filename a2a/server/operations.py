@@ -68,8 +68,8 @@ class Operations:
         except ServeError as error:
             raise faults.of(error) from error
 
-    async def events(self, operation: Operation, call: Call) -> AsyncGenerator[Json]:
-        """The events of one that does; raises Fault, before the first event where the call itself is refused."""
+    async def events(self, operation: Operation, call: Call) -> AsyncGenerator[list[Json]]:
+        """The events of one that does, as many as wait; raises Fault, before any where the call itself is refused."""
         params = self._params(operation, call)
         if not self._settings.streaming:
             raise Fault(Kind.UNSUPPORTED, "the agent does not stream; poll with GetTask")
@@ -82,9 +82,10 @@ class Operations:
                 events = self._tasks.subscribe(call.caller, task_id)
             view = self._capped(view)
             async with _ended(events):
-                async for event in events:
-                    yield call.spelling.writer.event(event, view)
-                    if call.spelling.ends_stream(event):
+                async for waiting in events:
+                    last = next((at for at, event in enumerate(waiting, 1) if call.spelling.ends_stream(event)), None)
+                    yield [call.spelling.writer.event(event, view) for event in waiting[:last]]
+                    if last is not None:
                         return
         except ServeError as error:
             raise faults.of(error) from error
@@ -167,7 +168,7 @@ class Operations:
 
 
 @asynccontextmanager
-async def _ended(events: AsyncIterator[ServedEvent]) -> AsyncIterator[None]:
+async def _ended(events: AsyncIterator[Sequence[ServedEvent]]) -> AsyncIterator[None]:
     """Whoever makes the events is told at once that nobody listens any more, and not when memory is cleared up."""
     try:
         yield

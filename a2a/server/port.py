@@ -170,15 +170,15 @@ class ServedTasks(Protocol):
         """
         ...
 
-    def stream(self, caller: Caller, request: Send) -> AsyncIterator[ServedEvent]:
-        """The same, with everything that happens until the task is terminal or interrupted.
+    def stream(self, caller: Caller, request: Send) -> AsyncIterator[Sequence[ServedEvent]]:
+        """The same, with everything that happens until the task is terminal or interrupted; what waits comes together.
 
         Every stream of a task gets the same events in the same order. A reader that falls too far behind is cut off
         (the iterator ends); it may subscribe again and begins with the whole task.
         """
         ...
 
-    def subscribe(self, caller: Caller, task_id: str) -> AsyncIterator[ServedEvent]:
+    def subscribe(self, caller: Caller, task_id: str) -> AsyncIterator[Sequence[ServedEvent]]:
         """The whole task first, then all that happens until it is terminal. Raises Unsupported when it is (3.1.6)."""
         ...
 

@@ -78,18 +78,19 @@ class Served:
             live.is_told = True
             return live.task
 
-    async def stream(self, caller: Caller, request: Send) -> AsyncIterator[ServedEvent]:
+    async def stream(self, caller: Caller, request: Send) -> AsyncIterator[Sequence[ServedEvent]]:
         async with self._accepted(caller, request) as (live, is_new):
             reader, goes_on = live.join(), not live.rests
             first = reader.first
             try:
                 if is_new and (bare := await self._bare(live, reader)) is not None:
-                    yield bare
+                    yield (bare,)
                     return
                 live.is_told = True
-                async for event in _following(reader):
-                    yield event
-                    if _rests(event) and not (event is first and goes_on):
+                while events := await reader.next():
+                    rest = next((event for event in events if _rests(event) and not (event is first and goes_on)), None)
+                    yield _up_to(rest, events)
+                    if rest is not None:
                         return
             finally:
                 live.leave(reader)
@@ -181,15 +182,16 @@ class Served:
 
     # ------------------------------------------------------------------ reading
 
-    async def subscribe(self, caller: Caller, task_id: str) -> AsyncIterator[ServedEvent]:
+    async def subscribe(self, caller: Caller, task_id: str) -> AsyncIterator[Sequence[ServedEvent]]:
         async with self._held(caller, task_id) as live:
             if live.state.is_terminal:
                 raise Unsupported(f"the task is {live.state.value}; get it instead")
             reader = live.join()
             try:
-                async for event in _following(reader):
-                    yield event
-                    if isinstance(event, StatusChange) and event.state.is_terminal:
+                while events := await reader.next():
+                    end = next((event for event in events if _ends(event)), None)
+                    yield _up_to(end, events)
+                    if end is not None:
                         return
             finally:
                 live.leave(reader)
@@ -269,13 +271,16 @@ class Served:
             raise Overloaded("the gateway cannot store anything now", retry_after=error.retry_after) from error
 
 
-async def _following(reader: Reader) -> AsyncIterator[ServedEvent]:
-    while (event := await reader.next()) is not None:
-        yield event
+def _up_to(last: ServedEvent | None, events: Sequence[ServedEvent]) -> Sequence[ServedEvent]:
+    return events if last is None or last is events[-1] else events[: events.index(last) + 1]
 
 
 def _rests(event: ServedEvent) -> bool:
     return isinstance(event, StatusChange | ServedTask) and (event.state.is_terminal or event.state.is_interrupted)
+
+
+def _ends(event: ServedEvent) -> bool:
+    return isinstance(event, StatusChange) and event.state.is_terminal
 
 
 def _check(live: Live, caller: Caller, request: Send) -> None:

@@ -8,8 +8,7 @@ as the record does not have it already: a position (a turn and its revision) say
 """
 
 import asyncio
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from a2a.server.port import Message, ServedEvent, ServedTask, StatusChange
@@ -28,25 +27,24 @@ class Reader:
 
     def __init__(self, first: ServedEvent) -> None:
         self.first = first
-        self._events: deque[ServedEvent] = deque((first,))
+        self._events: list[ServedEvent] = [first]
         self._news: asyncio.Future[None] | None = None
         self.is_cut = False
 
     def put(self, event: ServedEvent) -> None:
         if len(self._events) >= READER_BOUND:
             self.is_cut = True
-            self._events.clear()
+            self._events = []
         if not self.is_cut:
             self._events.append(event)
         self._wake()
 
-    async def next(self) -> ServedEvent | None:
-        """The next event; None once the reader was cut off."""
-        while not self._events:
-            if self.is_cut:
-                return None
+    async def next(self) -> Sequence[ServedEvent]:
+        """The next events, all that are there; none once the reader was cut off."""
+        while not self._events and not self.is_cut:
             await self.news()
-        return self._events.popleft()
+        events, self._events = self._events, []
+        return events
 
     async def news(self) -> None:
         """Until something more happens than what is in the line already."""

@@ -52,7 +52,7 @@ class Streams:
         self,
         request: web.Request,
         owner: str,
-        events: AsyncGenerator[Json],
+        events: AsyncGenerator[list[Json]],
         framing: Framing,
         *,
         headers: Mapping[str, str],
@@ -65,7 +65,7 @@ class Streams:
         self._take_place(owner)
         try:
             async with aclosing(events):
-                first = await anext(events, None)
+                first: list[Json] = await anext(events, [])
                 response = web.StreamResponse(headers={**_HEADERS, **headers})
                 response.content_type = "text/event-stream"
                 await response.prepare(request)
@@ -118,7 +118,7 @@ class _Stream:
         self._telling: asyncio.Task[None] | None = None
         self.outcome = "ok"
 
-    async def run(self, first: Json | None, events: AsyncGenerator[Json]) -> None:
+    async def run(self, first: list[Json], events: AsyncGenerator[list[Json]]) -> None:
         async with asyncio.TaskGroup() as tasks:
             beating = tasks.create_task(self._beat(), name="a2a-stream-beat")
             self._telling = tasks.create_task(self._tell(first, events), name="a2a-stream")
@@ -128,16 +128,25 @@ class _Stream:
         if self._telling is not None:
             self._telling.cancel()
 
-    async def _tell(self, first: Json | None, events: AsyncGenerator[Json]) -> None:
-        if first is None:
-            return
+    async def _tell(self, waiting: list[Json], events: AsyncGenerator[list[Json]]) -> None:
         try:
-            is_read = await self._write(self._framing.event(first))
-            while is_read and (event := await anext(events, None)) is not None:
-                is_read = await self._write(self._framing.event(event))
+            while waiting and await self._write_all(waiting):
+                waiting = await anext(events, [])
         except Fault as fault:
             self.outcome = fault.outcome
             await self._write(self._framing.fault(fault))
+
+    async def _write_all(self, events: list[Json]) -> bool:
+        """As few writes as can be, each of about SMALL: a write costs more than all else that an event does."""
+        frames, size = list[bytes](), 0
+        for event in events:
+            frames.append(frame := self._framing.event(event))
+            size += len(frame)
+            if size >= SMALL:
+                if not await self._write(b"".join(frames)):
+                    return False
+                frames, size = [], 0
+        return not frames or await self._write(b"".join(frames))
 
     async def _beat(self) -> None:
         while await self._write(b":\n\n", after=self._heartbeat):

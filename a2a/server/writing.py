@@ -118,7 +118,7 @@ def artifact(made: Artifact) -> Json:
     """With at least one part, which the protocol demands (section 4.1.7)."""
     parts = [part(each) for each in made.parts] or [{"text": ""}]
     spelled: Json = {"artifactId": made.id, "parts": parts}
-    return spelled | beside(made)
+    return spelled | beside(made) if made.name or made.attached is not None else spelled
 
 
 def beside(made: Artifact) -> Json:
@@ -177,5 +177,4 @@ def missing_file(name: str, media_type: str) -> str:
 
 def timestamp(time: Instant) -> str:
     """RFC 3339 in UTC, to the millisecond (section 5.6.1)."""
-    moment = datetime.fromtimestamp(time, UTC)
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}Z"
+    return datetime.fromtimestamp(time, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

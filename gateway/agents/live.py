@@ -19,6 +19,7 @@ class LiveTask:
     def __init__(self, record: TaskRecord, version: int = 0) -> None:
         self.record, self.version = record, version
         self.state = record.task_state
+        self.rests = self.state.is_terminal or self.state.is_interrupted
         self.time = record.time
         self.said: list[str | Parts] = [record.words] if record.words else []
         self.size = len(record.words)
@@ -30,10 +31,6 @@ class LiveTask:
         self.writing = asyncio.Lock()
         self.news = asyncio.Event()
         self._artifacts = {one.id: one for one in record.artifacts}
-
-    @property
-    def rests(self) -> bool:
-        return self.state.is_terminal or self.state.is_interrupted
 
     @property
     def is_done(self) -> bool:
@@ -56,7 +53,7 @@ class LiveTask:
 
     def rest(self, state: TaskState, now: Instant) -> None:
         if not (self.state.is_terminal or self.is_lost):
-            self.state, self.time = state, later(self.time, now)
+            self.state, self.time, self.rests = state, later(self.time, now), True
             self._wake()
 
     def lose(self) -> None:

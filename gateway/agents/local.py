@@ -29,7 +29,7 @@ from core.errors import (
     Unreachable,
 )
 from core.plugin import PluginState
-from gateway.agents.contract import Parts, Working
+from gateway.agents.contract import Working
 from gateway.agents.known import KnownTasks, task_of
 from gateway.agents.live import LiveTask, later
 from gateway.agents.records import Records, TaskRecord
@@ -189,7 +189,7 @@ class LocalAgent:
                 yield update
             else:
                 await news.wait()
-        while len(live.said) > seen and isinstance(live.said[seen], Parts):
+        while len(live.said) > seen:
             update, seen = live.update(seen)
             yield update
         if not live.is_lost:

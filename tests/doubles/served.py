@@ -87,16 +87,16 @@ class ServedDouble:
             await begun.settled.wait()
         return begun.task
 
-    async def stream(self, caller: Caller, request: Send) -> AsyncIterator[ServedEvent]:
+    async def stream(self, caller: Caller, request: Send) -> AsyncIterator[Sequence[ServedEvent]]:
         queue: asyncio.Queue[ServedEvent | None] = asyncio.Queue(self.most_queued)
         begun = self._begin(caller, request, queue)
         if isinstance(begun, Message):
-            yield begun
+            yield (begun,)
             return
         async for event in self._followed(begun, queue, stop_at_question=True):
-            yield event
+            yield (event,)
 
-    async def subscribe(self, caller: Caller, task_id: str) -> AsyncIterator[ServedEvent]:
+    async def subscribe(self, caller: Caller, task_id: str) -> AsyncIterator[Sequence[ServedEvent]]:
         kept = self._find(caller, task_id)
         if kept.task.state.is_terminal:
             raise Unsupported("the task has ended")
@@ -104,7 +104,7 @@ class ServedDouble:
         queue.put_nowait(kept.task)
         kept.queues.append(queue)
         async for event in self._followed(kept, queue, stop_at_question=False):
-            yield event
+            yield (event,)
 
     async def get(self, caller: Caller, task_id: str) -> ServedTask:
         return self._find(caller, task_id).task

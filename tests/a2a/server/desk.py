@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -117,3 +117,11 @@ def lines(events: Sequence[ServedEvent]) -> list[str]:
         else text_of(event.artifact.parts if isinstance(event, ArtifactUpdate) else event.parts)
         for event in events
     ]
+
+
+async def each(stream: AsyncIterator[Sequence[ServedEvent]]) -> AsyncIterator[ServedEvent]:
+    """Its events one by one, however many came together."""
+    async with aclosing(stream) as batches:  # type: ignore[type-var]
+        async for events in batches:
+            for event in events:
+                yield event

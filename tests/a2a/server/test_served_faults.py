@@ -12,14 +12,14 @@ from core.agent import Artifact, ArtifactUpdate, Ask, TaskEvent, TaskState
 from core.errors import Declined, NotAccepted, NotAuthorised
 from core.parts import Text
 from core.store import Store
-from tests.a2a.server.desk import ANN, PATIENT, Desk, desk, lines, shown
+from tests.a2a.server.desk import ANN, PATIENT, Desk, desk, each, lines, shown
 from tests.doubles.agent import FakeAgent, context, status, task, task_id
 from tests.doubles.world import SOON
 from tests.waiting import until
 
 
 async def streamed(there: Desk) -> list[ServedEvent]:
-    return [event async for event in there.tasks.stream(ANN, Send(there.message("hello")))]
+    return [event async for event in each(there.tasks.stream(ANN, Send(there.message("hello"))))]
 
 
 def sealed(ask: Ask, text: str = "one") -> ArtifactUpdate:

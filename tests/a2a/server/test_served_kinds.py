@@ -15,7 +15,7 @@ from core.plugin import PluginState
 from core.store import Store
 from gateway.agents import Failed, Parts, Question, Rejected, Reply, Step, Task, Words, Working
 from gateway.agents.local import LocalAgent
-from tests.a2a.server.desk import ANN, Desk, desk, lines, shown
+from tests.a2a.server.desk import ANN, Desk, desk, each, lines, shown
 from tests.conformance.agent import FILE, Conformant
 
 
@@ -42,7 +42,7 @@ async def local(store: Store, agent: Working) -> AsyncIterator[Desk]:
 
 async def said(there: Desk, id: str, *, task: str = "") -> list[ServedEvent]:
     request = Send(Message(id, Role.USER, (Text("TCK"),), task_id=task))
-    return [event async for event in there.tasks.stream(ANN, request)]
+    return [event async for event in each(there.tasks.stream(ANN, request))]
 
 
 def parts(events: list[ServedEvent]) -> list[tuple[Part, ...]]:

@@ -12,7 +12,7 @@ from core.parts import Text
 from core.session import Bounds
 from core.store import Store
 from gateway.store.sqlite import SqliteStore
-from tests.a2a.server.desk import ANN, Desk, desk, lines, opened, shown, texts
+from tests.a2a.server.desk import ANN, Desk, desk, each, lines, opened, shown, texts
 from tests.doubles.agent import FakeAgent, context, status, task, task_id
 from tests.fakes.push_receiver import PushReceiver
 from tests.waiting import until
@@ -73,7 +73,7 @@ async def test_who_subscribes_after_a_restart_begins_with_what_was_sealed_before
 
     agent.follows = follows
     async with desk(store, agent) as there:
-        stream = there.tasks.subscribe(ANN, id)
+        stream = each(there.tasks.subscribe(ANN, id))
         whole = await anext(stream)
         gate.set()
         rest = [event async for event in stream]

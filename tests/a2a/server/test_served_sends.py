@@ -22,7 +22,7 @@ from core.agent import Artifact, Ask, Reply, TaskEvent, TaskState
 from core.parts import Data, File, Text
 from core.session import Bounds
 from core.store import Store
-from tests.a2a.server.desk import ANN, BOB, desk, shown, texts
+from tests.a2a.server.desk import ANN, BOB, desk, each, shown, texts
 from tests.doubles.agent import FakeAgent, status, task
 from tests.waiting import until
 
@@ -171,7 +171,7 @@ async def test_a_task_of_another_owner_looks_like_one_that_never_was(store: Stor
             with pytest.raises(NoSuchTask) as cancelled:
                 await there.tasks.cancel(BOB, task_id)
             with pytest.raises(NoSuchTask) as subscribed:
-                await anext(there.tasks.subscribe(BOB, task_id))
+                await anext(each(there.tasks.subscribe(BOB, task_id)))
             answers.append([str(error.value) for error in (refused, also, cancelled, subscribed)])
 
         assert answers[0] == answers[1]

@@ -11,7 +11,7 @@ from a2a.server.served_live import READER_BOUND, Live, Reader
 from core.agent import Artifact, ArtifactUpdate, Ask, Reply, StatusUpdate, TaskEvent, TaskState
 from core.parts import Attached, Text
 from core.store import Store
-from tests.a2a.server.desk import ANN, Desk, desk, lines, shown
+from tests.a2a.server.desk import ANN, Desk, desk, each, lines, shown
 from tests.doubles.agent import FakeAgent, context, status, task, task_id
 from tests.waiting import until
 
@@ -34,7 +34,7 @@ class Slow:
 
 
 async def streamed(there: Desk, text: str = "hello", *, task: str = "") -> list[ServedEvent]:
-    return [event async for event in there.tasks.stream(ANN, Send(there.message(text, task=task)))]
+    return [event async for event in each(there.tasks.stream(ANN, Send(there.message(text, task=task))))]
 
 
 async def test_a_stream_is_the_task_and_then_what_happens_to_it(store: Store) -> None:
@@ -60,7 +60,7 @@ def there_id(events: list[ServedEvent]) -> str:
 
 async def test_chunks_are_passed_on_as_they_come(store: Store) -> None:
     async with desk(store, FakeAgent(slow := Slow())) as there:
-        stream = there.tasks.stream(ANN, Send(there.message("hello")))
+        stream = each(there.tasks.stream(ANN, Send(there.message("hello"))))
         reading = asyncio.ensure_future(anext(stream))
         ask = await until(lambda: slow.ask)
         slow.words.put_nowait(status(ask, TaskState.WORKING))
@@ -102,7 +102,7 @@ async def test_a_stream_ends_when_the_task_asks(store: Store) -> None:
 async def test_every_reader_hears_the_same_in_the_same_order(store: Store) -> None:
     async with desk(store, FakeAgent(slow := Slow())) as there:
         first = await there.send("hello", waits=False)
-        readers = [there.tasks.subscribe(ANN, first.id) for _ in range(3)]
+        readers = [each(there.tasks.subscribe(ANN, first.id)) for _ in range(3)]
         begun = [await anext(reader) for reader in readers]
         reading = [asyncio.ensure_future(rest(reader)) for reader in readers]
         ask = await until(lambda: slow.ask)
@@ -127,7 +127,7 @@ async def test_whoever_subscribes_begins_with_the_whole_task_and_misses_nothing_
         ask = await until(lambda: slow.ask)
         slow.words.put_nowait(chunk(ask, "Hel"))
         await until(lambda: has_artifact(there, first.id))
-        stream = there.tasks.subscribe(ANN, first.id)
+        stream = each(there.tasks.subscribe(ANN, first.id))
         whole = await anext(stream)
         slow.words.put_nowait(chunk(ask, "lo", append=True, last=True))
         added = await anext(stream)
@@ -147,7 +147,7 @@ async def test_a_subscription_of_a_task_that_asks_stays_open_and_hears_the_answe
 
     async with desk(store, FakeAgent(asks)) as there:
         asked = await there.send("book")
-        stream = there.tasks.subscribe(ANN, asked.id)
+        stream = each(there.tasks.subscribe(ANN, asked.id))
         whole = await anext(stream)
         listening = asyncio.ensure_future(rest(stream))
         await there.send("Tuesday", task=asked.id)
@@ -161,13 +161,13 @@ async def test_a_task_that_ended_cannot_be_subscribed_to(store: Store) -> None:
         done = await there.send("hello")
 
         with pytest.raises(Unsupported, match="completed"):
-            await anext(there.tasks.subscribe(ANN, done.id))
+            await anext(each(there.tasks.subscribe(ANN, done.id)))
 
 
 async def test_leaving_a_stream_changes_nothing_for_others_or_for_the_task(store: Store) -> None:
     async with desk(store, FakeAgent(slow := Slow())) as there:
         first = await there.send("hello", waits=False)
-        leaving, staying = there.tasks.subscribe(ANN, first.id), there.tasks.subscribe(ANN, first.id)
+        leaving, staying = each(there.tasks.subscribe(ANN, first.id)), each(there.tasks.subscribe(ANN, first.id))
         await anext(leaving)
         await anext(staying)
         await leaving.aclose()  # type: ignore[attr-defined]
@@ -183,13 +183,25 @@ async def test_a_reader_that_falls_too_far_behind_is_cut_off() -> None:
     for _ in range(READER_BOUND + 1):
         reader.put(event)
 
-    assert await reader.next() is None
+    assert not await reader.next()
+
+
+async def test_what_waits_for_a_reader_comes_together() -> None:
+    event = StatusChange("t", "c", TaskState.WORKING, 0.0)
+    reader = Reader(event)
+    reader.put(event)
+    assert list(await reader.next()) == [event, event]
+
+    coming = asyncio.ensure_future(reader.next())
+    await asyncio.sleep(0)
+    reader.put(event)
+    assert list(await coming) == [event]
 
 
 async def test_a_sealed_artifact_is_durable_before_it_is_told(store: Store) -> None:
     async with desk(store, FakeAgent(slow := Slow())) as there:
         first = await there.send("hello", waits=False)
-        stream = there.tasks.subscribe(ANN, first.id)
+        stream = each(there.tasks.subscribe(ANN, first.id))
         await anext(stream)
         ask = await until(lambda: slow.ask)
         slow.words.put_nowait(status(ask, TaskState.WORKING))
@@ -229,7 +241,7 @@ async def test_a_chunk_that_adds_to_what_was_not_seen_is_told_as_the_whole() -> 
     update = ArtifactUpdate("remote", "c", Artifact("a", (Text("lo"),)), append=True)
     live.chunk((1, 1), update, Artifact("a", (Text("Hello"),)))
 
-    assert lines([await reader.next(), await reader.next()])[1:] == ["Hello"]  # type: ignore[list-item]
+    assert lines(await reader.next())[1:] == ["Hello"]
 
 
 async def test_a_bare_end_is_told_only_when_the_whole_task_confirms_it(store: Store) -> None:

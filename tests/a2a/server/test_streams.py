@@ -2,7 +2,7 @@
 
 import json
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
@@ -84,9 +84,9 @@ async def test_a_refusal_before_the_first_event_is_a_plain_answer(site: Site) ->
 class Failing(ServedDouble):
     """Has too much to do once a stream has begun."""
 
-    async def stream(self, caller: Caller, request: Send) -> AsyncIterator[ServedEvent]:
-        async for event in super().stream(caller, request):
-            yield event
+    async def stream(self, caller: Caller, request: Send) -> AsyncIterator[Sequence[ServedEvent]]:
+        async for events in super().stream(caller, request):
+            yield events
             raise Overloaded("too much to do", retry_after=1.0)
 
 

@@ -54,6 +54,23 @@ async def test_an_answer_is_streamed_and_ends_as_a_whole() -> None:
     assert outcome(rest[-1]) == (TaskState.COMPLETED, "Good day")
 
 
+async def test_an_agent_that_never_waits_does_not_hold_up_the_others() -> None:
+    class Endless:
+        resumable = False
+
+        async def work(self, task: Task) -> AsyncIterator[Step]:
+            while task.text == "on and on":
+                yield Words("")
+            yield Words("done")
+
+    async with life(Endless(), Memory()) as local:
+        endless = local.send(ask("on and on", "m1"))
+        await anext(endless)
+        held = asyncio.ensure_future(anext(endless))
+        assert outcome(await last_of(local.send(ask("short", "m2")))) == (TaskState.COMPLETED, "done")
+        held.cancel()
+
+
 async def test_a_resumable_task_done_in_a_moment_is_said_at_once_and_leaves_nothing_in_the_store() -> None:
     memory = Memory()
     async with life(Scripted(Words("Good "), Words("day")), memory) as local:
