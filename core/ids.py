@@ -2,7 +2,6 @@
 
 import os
 import re
-import secrets
 import time
 
 POOL = 4000  # bytes of randomness fetched at once: asking the kernel for each id costs more than all the rest of it
@@ -16,12 +15,11 @@ class _Randomness:
     def __init__(self) -> None:
         self._pool, self._used = b"", POOL
 
-    def bits(self) -> int:
-        if self._used >= POOL:
+    def take(self, size: int) -> bytes:
+        if self._used + size > POOL:
             self._pool, self._used = os.urandom(POOL), 0
-        taken = self._pool[self._used : self._used + RANDOM]
-        self._used += RANDOM
-        return int.from_bytes(taken, "big")
+        self._used += size
+        return self._pool[self._used - size : self._used]
 
 
 _randomness = _Randomness()
@@ -33,7 +31,7 @@ def new_id() -> str:
     Ids made later sort later, to the millisecond, so that indexes grow at one end; 74 random bits keep them
     unguessable enough for names. Where an id is a capability (a cookie, a push URL) use `secrets` instead.
     """
-    bits = (time.time_ns() // 1_000_000) << 80 | _randomness.bits()
+    bits = (time.time_ns() // 1_000_000) << 80 | int.from_bytes(_randomness.take(RANDOM), "big")
     bits = bits & ~(0xF << 76) | 0x7 << 76
     bits = bits & ~(0x3 << 62) | 0x2 << 62
     return f"{bits:032x}"
@@ -41,7 +39,7 @@ def new_id() -> str:
 
 def secret_id() -> str:
     """A new_id with 64 more random bits, 138 in all: for names whose knowledge lets somebody in."""
-    return f"{new_id()}{secrets.token_hex(8)}"
+    return f"{new_id()}{_randomness.take(8).hex()}"
 
 
 def is_own(id: str) -> bool:
