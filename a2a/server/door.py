@@ -11,7 +11,7 @@ from aiohttp import web
 
 from a2a.server.callers import Callers
 from a2a.server.card_serving import Cards
-from a2a.server.encoding import dumps
+from a2a.server.encoding import dumps, loads
 from a2a.server.faults import Fault, Kind, bad_field
 from a2a.server.negotiation import Extensions
 from a2a.server.operation import Operation
@@ -21,7 +21,7 @@ from a2a.server.settings import A2AServerSettings
 from a2a.server.spelling import Spelling
 from a2a.server.streams import Streams
 from core.clock import Clock
-from core.doors.ingress import BadJson, Refusal, strict_json
+from core.doors.ingress import BadJson, Refusal
 from core.telemetry import Telemetry
 
 Json = dict[str, Any]
@@ -125,7 +125,7 @@ class Door:
 def parsed(body: bytes, depth: int) -> Any:
     """A caller's JSON, after the strict pass; raises Fault."""
     try:
-        return strict_json(body, depth=depth)
+        return loads(body, depth=depth)
     except BadJson as error:
         raise Fault(Kind.PARSE, str(error)) from error
 

@@ -53,10 +53,11 @@ def strict_json(raw: bytes, *, depth: int = MAX_DEPTH, reject_duplicate_keys: bo
         raise BadJson("syntax") from error
 
 
-def check_json_bytes(raw: bytes, *, depth: int = MAX_DEPTH) -> None:
-    """Raises `BadJson` for bad UTF-8, lone surrogates, NaN, Infinity, numbers beyond a double, and depth.
+def check_json_bytes(raw: bytes, *, depth: int = MAX_DEPTH) -> int:
+    """How many members are written in its objects: a parser that finds fewer has dropped a duplicate key.
 
-    Says nothing of syntax or duplicate keys.
+    Raises `BadJson` for bad UTF-8, lone surrogates, NaN, Infinity, numbers beyond a double, and depth. Says nothing of
+    syntax.
     """
     if not raw.isascii():
         _check_utf8(raw)
@@ -70,6 +71,7 @@ def check_json_bytes(raw: bytes, *, depth: int = MAX_DEPTH) -> None:
         raise BadJson("number_too_large")
     if bare.count(b"[") + bare.count(b"{") > depth and _deeper_than(bare, depth):
         raise BadJson("too_deep")
+    return bare.count(b":")
 
 
 def _check_utf8(raw: bytes) -> None:
