@@ -65,35 +65,34 @@ class Served:
     # ------------------------------------------------------------------ sending
 
     async def send(self, caller: Caller, request: Send) -> ServedTask | Message:
-        async with self._accepted(caller, request) as (live, is_new):
-            if not request.waits:
-                live.is_told = True
-                return live.task
-            with suppress(TimeoutError):
-                async with asyncio.timeout(request.patience):
-                    while not live.rests:
-                        await live.change()
-            if is_new and live.bare is not None:
-                return live.bare
+        live, is_new = await self._accepted(caller, request)
+        try:
+            if request.waits:
+                await _rest(live, request.patience)
+                if is_new and live.bare is not None:
+                    return live.bare
             live.is_told = True
             return live.task
+        finally:
+            self._lives.release(live)
 
     async def stream(self, caller: Caller, request: Send) -> AsyncIterator[Sequence[ServedEvent]]:
-        async with self._accepted(caller, request) as (live, is_new):
-            reader, goes_on = live.join(), not live.rests
-            first = reader.first
-            try:
-                if is_new and (bare := await self._bare(live, reader)) is not None:
-                    yield (bare,)
+        live, is_new = await self._accepted(caller, request)
+        reader, goes_on = live.join(), not live.rests
+        first = reader.first
+        try:
+            if is_new and (bare := await self._bare(live, reader)) is not None:
+                yield (bare,)
+                return
+            live.is_told = True
+            while events := await reader.next():
+                rest = next((event for event in events if _rests(event) and not (event is first and goes_on)), None)
+                yield _up_to(rest, events)
+                if rest is not None:
                     return
-                live.is_told = True
-                while events := await reader.next():
-                    rest = next((event for event in events if _rests(event) and not (event is first and goes_on)), None)
-                    yield _up_to(rest, events)
-                    if rest is not None:
-                        return
-            finally:
-                live.leave(reader)
+        finally:
+            live.leave(reader)
+            self._lives.release(live)
 
     @staticmethod
     async def _bare(live: Live, reader: Reader) -> Message | None:
@@ -104,20 +103,16 @@ class Served:
                     await reader.news()
         return live.bare
 
-    @asynccontextmanager
-    async def _accepted(self, caller: Caller, request: Send) -> AsyncIterator[tuple[Live, bool]]:
-        """The task, once the message is durable; and whether the message started it."""
+    async def _accepted(self, caller: Caller, request: Send) -> tuple[Live, bool]:
+        """The task, once the message is durable, held; and whether the message started it."""
         if request.push is not None:
             self._pushes.check(request.push)
         if request.message.task_id:
             async with self._held(caller, request.message.task_id) as live:
                 _check(live, caller, request)
-                async with self._admitted(caller, request, live.context_id, live) as admitted:
-                    yield admitted
-        else:
-            context = await self._context(caller, request.message.context_id)
-            async with self._admitted(caller, request, context, None) as admitted:
-                yield admitted
+                return await self._admitted(caller, request, live.context_id, live)
+        context = await self._context(caller, request.message.context_id)
+        return await self._admitted(caller, request, context, None)
 
     async def _context(self, caller: Caller, named: str) -> str:
         """The context of a message that names no task.
@@ -135,15 +130,10 @@ class Served:
             raise BadRequest("message.contextId", "is not known here; leave it out, and the answer names a new one")
         return named
 
-    @asynccontextmanager
-    async def _admitted(
-        self, caller: Caller, request: Send, context: str, named: Live | None
-    ) -> AsyncIterator[tuple[Live, bool]]:
+    async def _admitted(self, caller: Caller, request: Send, context: str, named: Live | None) -> tuple[Live, bool]:
         accepted = await self._admit(caller, request, context)
         if isinstance(accepted, str):  # sent before
-            async with self._held(caller, accepted) as live:
-                yield live, False
-            return
+            return await self._hold(caller, accepted), False
         message = replace(request.message, context_id=context, task_id=accepted.thread)
         live = named if named is not None else Live(accepted.thread, self._owner(caller), self._agent)
         live.holders += 1
@@ -155,9 +145,10 @@ class Served:
                 live.answered(message)
             if request.push is not None:
                 await self._stored(self._pushes.put(replace(request.push, task_id=live.id)))
-            yield live, named is None
-        finally:
+        except BaseException:
             self._lives.release(live)
+            raise
+        return live, named is None
 
     async def _admit(self, caller: Caller, request: Send, context: str) -> Accepted | str:
         """The admission, or the task of an equal send that was admitted before."""
@@ -257,11 +248,14 @@ class Served:
 
     @asynccontextmanager
     async def _held(self, caller: Caller, task_id: str) -> AsyncIterator[Live]:
-        live = await self._stored(self._lives.hold(task_id, self._owner(caller), self._agent))
+        live = await self._hold(caller, task_id)
         try:
             yield live
         finally:
             self._lives.release(live)
+
+    async def _hold(self, caller: Caller, task_id: str) -> Live:
+        return await self._stored(self._lives.hold(task_id, self._owner(caller), self._agent))
 
     @staticmethod
     async def _stored(asking: Awaitable[T]) -> T:
@@ -269,6 +263,16 @@ class Served:
             return await asking
         except StoreUnavailable as error:
             raise Overloaded("the gateway cannot store anything now", retry_after=error.retry_after) from error
+
+
+async def _rest(live: Live, patience: float | None) -> None:
+    """Until the task rests, for so many seconds at most; None: however long that takes."""
+    if patience is None:  # which needs no timer
+        await live.rest()
+        return
+    with suppress(TimeoutError):
+        async with asyncio.timeout(patience):
+            await live.rest()
 
 
 def _up_to(last: ServedEvent | None, events: Sequence[ServedEvent]) -> Sequence[ServedEvent]:

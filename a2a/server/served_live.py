@@ -77,6 +77,7 @@ class Live:
         self._history: list[Message] = []
         self._readers: list[Reader] = []
         self._waiting: list[asyncio.Future[None]] = []
+        self._resting: list[asyncio.Future[None]] = []
         self._missed: list[tuple[Position, bool, Callable[[], None]]] | None = []
 
     @property
@@ -224,16 +225,31 @@ class Live:
 
     async def change(self) -> None:
         """Until its status changes, or a cancel comes to nothing."""
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(future)
-        try:
-            await future
-        finally:
-            with suppress(ValueError):
-                self._waiting.remove(future)
+        await _told(self._waiting)
+
+    async def rest(self) -> None:
+        """Until it ended, or asks something."""
+        while not self.rests:
+            await _told(self._resting)
 
     def _wake(self) -> None:
-        waiting, self._waiting = self._waiting, []
-        for future in waiting:
-            if not future.done():
-                future.set_result(None)
+        _tell_all(self._waiting)
+        if self._resting and self.rests:
+            _tell_all(self._resting)
+
+
+async def _told(waiting: list[asyncio.Future[None]]) -> None:
+    future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    waiting.append(future)
+    try:
+        await future
+    finally:
+        with suppress(ValueError):
+            waiting.remove(future)
+
+
+def _tell_all(waiting: list[asyncio.Future[None]]) -> None:
+    for future in waiting:
+        if not future.done():
+            future.set_result(None)
+    waiting.clear()
