@@ -28,7 +28,7 @@ class QuickAgent:
                 text = await self._agent.answer(Task(text_lines(ask.parts), {}, ask.parts, ask.origin))
         except TimeoutError as error:
             raise Declined(f"agent {self._name} gave no answer within {ANSWER_LIMIT:.0f} s") from error
-        yield Reply(f"reply-{ask.message_id}", ask.context_id or f"context-{ask.message_id}", (Text(text),))
+        yield Reply(f"reply-{ask.message_id}", ask.context_id or "", (Text(text),))
 
     async def subscribe(self, task: TaskRef) -> AsyncIterator[TaskEvent]:
         yield await self.get(task)

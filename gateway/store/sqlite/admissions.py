@@ -164,11 +164,12 @@ def _admit_message(tx: Tx, source: Source, item: Candidate, policy: Policy, now:
     hands_over = item.scope is not _NOTIFY and _hands_over(tx, place, policy, now)
     agent, fallback = item.agents_for(place.chosen)
     if agent != place.agent and not item.is_called:
+        tx.flush()
         tx.execute(SQL["update_agent"], (agent, place.session))
         place.agent = agent
     thread, command = _thread(tx, place, person, item, seq, (agent, fallback))
     is_desk = bool(command) and thread != ""
-    raw = keep_raw(tx, source, inbound.external_id, inbound.raw, "admitted", "", item.received)
+    raw = keep_raw(tx, source, inbound.external_id, inbound.raw, "admitted", "", item.received) if inbound.raw else 0
     tx.late(
         INSERT_ENVELOPE,
         (

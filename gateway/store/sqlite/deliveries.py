@@ -196,6 +196,7 @@ def _consequences(tx: Tx, where: Place, settlement: Settlement, lane_seq: int) -
 
 
 def lanes(tx: Tx) -> list[tuple[str, Source]]:
+    tx.flush()
     return [(conversation, Source(kind, account)) for conversation, kind, account in tx.execute(SQL["lanes"])]
 
 

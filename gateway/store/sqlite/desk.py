@@ -157,6 +157,7 @@ def renew(tx: Tx, conversation: str) -> tuple[OpenTask, ...]:
 def choose(tx: Tx, conversation: str, agent: str) -> None:
     where = place(tx, conversation)
     if where is not None:
+        tx.flush()
         tx.execute(SQL["choose"], (agent, where.session))
         where.chosen = agent
 

@@ -173,6 +173,7 @@ def drop_target(tx: Tx, thread: str, id: str) -> None:
 
 
 def targets(tx: Tx, source: Source) -> list[Target]:
+    tx.flush()
     return [_target(row) for row in tx.execute(SQL["targets"], (source.key,)).fetchall()]
 
 

@@ -12,13 +12,14 @@ from gateway.store.sqlite.queries import load
 from gateway.store.sqlite.writer import Tx
 
 SQL = load("places.sql")
+_PLACE_AT, _INSERT_CONVERSATION, _INSERT_SESSION = SQL["place_at"], SQL["insert_conversation"], SQL["insert_session"]
 
 
 def place_at(tx: Tx, source: str, chat: str, topic: str) -> Place | None:
     found = tx.memory.places.by_key.get((source, chat, topic))
     if found is not None:
         return found
-    row = tx.execute(SQL["place_at"], (source, chat, topic)).fetchone()
+    row = tx.execute(_PLACE_AT, (source, chat, topic)).fetchone()  # what is late is remembered
     return _from_row(tx, row) if row else None
 
 
@@ -67,7 +68,7 @@ def open_place(
     is_direct: bool = True,
     is_followed: bool = False,
 ) -> Place:
-    """A new conversation with its front-desk session."""
+    """A new conversation with its front-desk session, remembered at once and written late."""
     place = Place(
         id=new_id(),
         source=source,
@@ -83,11 +84,11 @@ def open_place(
         is_followed=is_followed,
         active={},
     )
-    tx.execute(
-        SQL["insert_conversation"],
+    tx.late(
+        _INSERT_CONVERSATION,
         (place.id, source.kind, source.key, chat, topic, owner, place.session, int(is_direct), int(is_followed)),
     )
-    tx.execute(SQL["insert_session"], (place.session, owner, place.id, agent, now))
+    tx.late(_INSERT_SESSION, (place.session, owner, place.id, agent, now))
     tx.memory.contexts.keep((place.session, agent, place.generation), None)
     return tx.memory.places.keep(place)
 
