@@ -16,7 +16,7 @@ from msgspec import UNSET
 
 from a2a import wire
 from a2a.wire import OffProtocol
-from core.agent import Artifact, ArtifactUpdate, Ask, Reply, Snapshot, StatusUpdate, TaskEvent, TaskState
+from core.agent import Artifact, ArtifactUpdate, Ask, Metadata, Reply, Snapshot, StatusUpdate, TaskEvent, TaskState
 from core.clock import Instant
 from core.parts import Attached, Data, File, Part, Text
 from core.push import Push
@@ -55,7 +55,10 @@ def send_params(ask: Ask, *, streaming: bool) -> dict[str, Any]:
         configuration["returnImmediately"] = True
     if ask.push is not None:
         configuration["taskPushNotificationConfig"] = push_config(ask.push)
-    return {"message": message, "configuration": configuration}
+    request: dict[str, Any] = {"message": message, "configuration": configuration}
+    if ask.request_metadata:
+        request["metadata"] = ask.request_metadata
+    return request
 
 
 def push_config(push: Push) -> dict[str, Any]:
@@ -115,11 +118,12 @@ class EventReader:
         if (update := response.artifact_update) is not None:
             context_id = self._context(update.task_id, update.context_id)
             artifact = _artifact(update.artifact, self._passes)
-            append, last = bool(update.append), bool(update.last_chunk)
-            return ArtifactUpdate(update.task_id, context_id, artifact, append=append, last=last)
+            append, last, beside = bool(update.append), bool(update.last_chunk), passed(update.metadata, self._passes)
+            return ArtifactUpdate(update.task_id, context_id, artifact, append=append, last=last, metadata=beside)
         if (status := response.status_update) is not None:
             context_id = self._context(status.task_id, status.context_id)
-            return StatusUpdate(status.task_id, context_id, *_status(status.status, self._passes))
+            said = _status(status.status, self._passes)
+            return StatusUpdate(status.task_id, context_id, *said, passed(status.metadata, self._passes))
         if (message := response.message) is not None:
             message_id = message.message_id or f"to-{self._message_id}"
             context_id = message.context_id or self._context_id
@@ -170,6 +174,7 @@ def snapshot(task: wire.Task, *, context_id: str = "", passes: Passes = NOTHING)
         message=message,
         artifacts=tuple(_artifact(artifact, passes) for artifact in task.artifacts or ()),
         attached=beside,
+        metadata=passed(task.metadata, passes),
     )
 
 
@@ -191,12 +196,18 @@ def attached(said: wire.Message | wire.Artifact, passes: Passes) -> Attached | N
     """What stands beside the parts, as far as it is handed on; None for nothing."""
     if not passes:
         return None
-    metadata, extensions = said.metadata, said.extensions
-    kept = {key: metadata[key] for key in metadata if key in passes} if isinstance(metadata, dict) else {}
+    kept, extensions = passed(said.metadata, passes), said.extensions
     known = (
         [uri for uri in extensions if isinstance(uri, str) and uri in passes] if isinstance(extensions, list) else []
     )
-    return Attached(kept, tuple(known)) if kept or known else None
+    return Attached(kept or {}, tuple(known)) if kept or known else None
+
+
+def passed(metadata: Any, passes: Passes) -> Metadata:
+    """What of it is handed on."""
+    if not passes or not isinstance(metadata, dict):
+        return None
+    return {key: metadata[key] for key in metadata if key in passes} or None
 
 
 def _required(value: str, name: str) -> str:

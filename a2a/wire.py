@@ -113,12 +113,14 @@ class Task(Wire, frozen=True):
     context_id: str | None = None
     artifacts: tuple[Artifact, ...] | None = None
     history: tuple[Message, ...] | None = None
+    metadata: Any = None
 
 
 class TaskStatusUpdate(Wire, frozen=True):
     task_id: str
     status: Status
     context_id: str | None = None
+    metadata: Any = None
 
 
 class TaskArtifactUpdate(Wire, frozen=True):
@@ -127,6 +129,7 @@ class TaskArtifactUpdate(Wire, frozen=True):
     context_id: str | None = None
     append: bool | None = None
     last_chunk: bool | None = None
+    metadata: Any = None
 
 
 class StreamResponse(Wire, frozen=True):

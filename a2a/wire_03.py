@@ -182,7 +182,8 @@ def send_params(params: Mapping[str, Any], *, proto: bool) -> Json:
     if "taskPushNotificationConfig" in configuration:
         name = "pushNotification" if proto else "pushNotificationConfig"
         configuration[name] = _push_config(configuration.pop("taskPushNotificationConfig"))
-    return {"message": {**message, **spelled}, "configuration": configuration}
+    beside = {"metadata": params["metadata"]} if "metadata" in params else {}
+    return {"message": {**message, **spelled}, "configuration": configuration, **beside}
 
 
 def push_params(params: Mapping[str, Any], *, proto: bool) -> Json:

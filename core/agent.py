@@ -4,7 +4,7 @@ An agent works on *tasks*. `send` yields what the agent says while it works; whe
 interrupted state the task is not finished, only the road is cut, and the caller goes on with `subscribe` and `get`.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
@@ -50,6 +50,9 @@ class Road(StrEnum):
     PUSH = "push"
 
 
+Metadata = Mapping[str, Any] | None  # as far as the agent's settings hand it on; None for none
+
+
 @value(frozen=True, slots=True)
 class Artifact:
     id: str
@@ -69,6 +72,13 @@ class Snapshot:
     message: tuple[Part, ...] = ()  # of the status: the question of an interrupted task
     artifacts: tuple[Artifact, ...] = ()
     attached: Attached | None = None  # to the status's message
+    metadata: Metadata = None  # of the task
+
+    def as_status(self) -> "StatusUpdate":
+        """Without its artifacts."""
+        return StatusUpdate(
+            self.task_id, self.context_id, self.state, self.time, self.message, self.attached, self.metadata
+        )
 
 
 @value(frozen=True, slots=True)
@@ -79,6 +89,7 @@ class StatusUpdate:
     time: Instant | None = None
     message: tuple[Part, ...] = ()
     attached: Attached | None = None  # to the message
+    metadata: Metadata = None  # of the event; it joins the task's
 
 
 @value(frozen=True, slots=True)
@@ -88,6 +99,7 @@ class ArtifactUpdate:
     artifact: Artifact
     append: bool = False
     last: bool = False  # seals the artifact
+    metadata: Metadata = None  # of the event
 
 
 @value(frozen=True, slots=True)
@@ -120,6 +132,7 @@ class Ask:
     task_id: str | None = None  # only of an interrupted task; always together with its context_id
     metadata: dict[str, Any] = field(default_factory=dict)
     extensions: tuple[str, ...] = ()  # URIs of the ones the message uses
+    request_metadata: dict[str, Any] = field(default_factory=dict)  # beside the message
     origin: str = ""  # what its channel calls the (last) message it hands on; never an id of ours
     binding: str = ""  # the interface that created that task
     hops: int = 0  # gateways a program's message has passed through, this one included; 0: it is not a program's

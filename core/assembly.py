@@ -9,8 +9,9 @@ appended text, which the confirming Snapshot sets right.)
 
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any
 
-from core.agent import Artifact, ArtifactUpdate, Reply, Snapshot, StatusUpdate, TaskEvent, TaskState
+from core.agent import Artifact, ArtifactUpdate, Metadata, Reply, Snapshot, StatusUpdate, TaskEvent, TaskState
 from core.clock import Instant
 from core.parts import Attached, Part, Text, joined
 
@@ -33,6 +34,7 @@ class Assembly:
     state_time: Instant | None = None
     message: tuple[Part, ...] = ()
     attached: Attached | None = None  # to the message
+    metadata: dict[str, Any] = field(default_factory=dict)  # of the task and its statuses; it only grows
     artifacts: dict[str, Artifact] = field(default_factory=dict)
     sealed: set[str] = field(default_factory=set)
     reply: Reply | None = None
@@ -100,6 +102,7 @@ class Assembly:
         is_news = (
             self.is_reopened
             or not self.task_id
+            or self._adds(task.metadata)
             or (task.state, task.message, artifacts)
             != (
                 self.state,
@@ -111,6 +114,7 @@ class Assembly:
         self._name(task.task_id, task.context_id)
         self.state, self.state_time = task.state, task.time or self.state_time
         self.message, self.attached = task.message, task.attached
+        self.metadata |= task.metadata or {}
         self.artifacts = artifacts
         self.sealed = set(artifacts)
         self.is_whole, self.unbroken, self.is_reopened = True, True, False
@@ -124,10 +128,12 @@ class Assembly:
         if self._is_older(status.state, status.time):
             return Change.STALE
         same = self.task_id and not self.is_reopened and (status.state, status.message) == (self.state, self.message)
+        same = same and not self._adds(status.metadata)
         self._name(status.task_id, status.context_id)
         self.is_reopened = False
         self.state, self.state_time = status.state, status.time or self.state_time
         self.message, self.attached = status.message, status.attached
+        self.metadata |= status.metadata or {}
         if status.state.is_terminal:
             self.is_whole = False  # a bare end: GetTask confirms it
         return Change.UNCHANGED if same else Change.APPLIED
@@ -169,6 +175,9 @@ class Assembly:
         if not self.task_id or time is None or self.state_time is None or time > self.state_time:
             return False
         return time < self.state_time or state.rank < self.state.rank
+
+    def _adds(self, metadata: Metadata) -> bool:
+        return metadata is not None and {**self.metadata, **metadata} != self.metadata
 
     def _name(self, task_id: str, context_id: str) -> None:
         self.task_id = self.task_id or task_id

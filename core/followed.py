@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from core.agent import Artifact, ArtifactUpdate, TaskState
+from core.agent import Artifact, ArtifactUpdate, Metadata, TaskState
 from core.clock import Clock, Instant
 from core.delivery import Piece, RenderedPiece
 from core.notices import sentence
@@ -57,6 +57,7 @@ class Step:
     gone: tuple[str, ...] = ()  # ids of artifacts that the task turned out not to have
     update: ArtifactUpdate | None = None  # as it came, when it sealed one of `artifacts`
     is_bare: bool = False  # the agent answered with a bare message, and said nothing else in this turn
+    metadata: Metadata = None  # what joins the work's
 
 
 def state_now(step: Step, *, more: bool) -> TaskState:
@@ -97,6 +98,7 @@ class Followed:
     artifacts: tuple[Artifact, ...]
     history: tuple[Heard, ...]
     position: tuple[int, int]  # the turn and its revision that made it so; grows
+    metadata: Mapping[str, Any] = field(default_factory=dict)  # what its agents said beside the task and its states
 
 
 @value(frozen=True, slots=True)
@@ -205,6 +207,7 @@ class MadeKnown:
     def __init__(self) -> None:
         self._artifacts: dict[str, Artifact] = {}
         self._status: tuple[TaskState, tuple[Part, ...]] = (TaskState.WORKING, ())
+        self._metadata: Metadata = None
 
     def step(
         self,
@@ -217,9 +220,11 @@ class MadeKnown:
         """None when nothing of it is news."""
         is_end = end is not None and not end.is_waiting
         state, parts = self._status  # a bare end, or a question, that is not confirmed yet is no news yet
+        beside: Metadata = None
         if is_end or not assembly.rests:
             state, parts = _status(assembly, pieces, end if is_end else None)
-        is_news = is_end or (state, parts) != self._status
+            beside = _beyond(self._metadata, assembly.metadata)
+        is_news = is_end or beside is not None or (state, parts) != self._status
         made = [Made(*each) for each in enumerate(assembly.artifacts.values())]
         made = [each for each in made if is_end or each.artifact.id in assembly.sealed]
         changed = tuple(each for each in made if self._is_new(each.artifact))
@@ -228,14 +233,23 @@ class MadeKnown:
             return None
         is_bare = is_end and assembly.reply is not None and not assembly.artifacts and self._status[1] == ()
         self._status = (state, parts)
+        self._metadata = dict(assembly.metadata) if beside is not None else self._metadata
         self._artifacts = self._artifacts | {one.artifact.id: one.artifact for one in made}
         reply_id = assembly.reply.message_id if assembly.reply is not None else ""
         said = _said(turn, parts, reply_id, _attached(assembly, parts))
-        return Step(state, said, is_news, changed, gone, update, is_bare=is_bare)
+        return Step(state, said, is_news, changed, gone, update, is_bare=is_bare, metadata=beside)
 
     def _is_new(self, artifact: Artifact) -> bool:
         known = self._artifacts.get(artifact.id)
         return known is None or not is_same(known, artifact)
+
+
+def _beyond(known: Metadata, now: Mapping[str, Any]) -> Metadata:
+    """What is new or another in it; None for nothing."""
+    if not now:
+        return None
+    before = known or {}
+    return {key: now[key] for key in now if key not in before or before[key] != now[key]} or None
 
 
 def is_same(one: Artifact, other: Artifact) -> bool:

@@ -42,23 +42,28 @@ class Attached:
     references: tuple[str, ...] = ()  # ids of other work, as the channel names it
     passes: tuple[str, ...] = ()  # keys of the metadata, and extensions, that the agent gets too
     hops: int = 0  # gateways it passed through before this one, as far as they say so
+    request: Mapping[str, Any] = field(default_factory=dict)  # metadata of the call that brought the message
 
     @property
     def passed_metadata(self) -> dict[str, Any]:
         return {key: value for key, value in self.metadata.items() if key in self.passes}
 
     @property
+    def passed_request(self) -> dict[str, Any]:
+        return {key: value for key, value in self.request.items() if key in self.passes}
+
+    @property
     def passed_extensions(self) -> tuple[str, ...]:
         return tuple(uri for uri in self.extensions if uri in self.passes)
 
     def to_json(self) -> dict[str, Any]:
-        names = ("metadata", "extensions", "references", "passes", "hops")
+        names = ("metadata", "extensions", "references", "passes", "hops", "request")
         return {name: value for name in names if (value := getattr(self, name))}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> "Attached":
         lists = {name: tuple(value.get(name, ())) for name in ("extensions", "references", "passes")}
-        return cls(value.get("metadata", {}), **lists, hops=value.get("hops", 0))
+        return cls(value.get("metadata", {}), **lists, hops=value.get("hops", 0), request=value.get("request", {}))
 
 
 def text_of(parts: Iterable[Part]) -> str:

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 
-from core.agent import Agent, ArtifactUpdate, Reply, Road, Snapshot, StatusUpdate, TaskEvent, TaskRef, TaskState
+from core.agent import Agent, ArtifactUpdate, Reply, Road, Snapshot, TaskEvent, TaskRef, TaskState
 from core.answer import Answer, answer_of, artifact_pieces, end_of
 from core.assembly import Assembly, Change
 from core.crashpoint import crashpoint
@@ -133,7 +133,7 @@ class Progress:
         """
         match event:
             case Snapshot(state=state) if not (state.is_terminal or state.is_interrupted):
-                event = StatusUpdate(event.task_id, event.context_id, state, event.time, event.message, event.attached)
+                event = event.as_status()
             case ArtifactUpdate(append=append, last=last) if append or not last or not self.is_submitted:
                 self._heard = self.helm.clock.monotonic()
                 return

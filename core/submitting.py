@@ -108,6 +108,7 @@ class Submitting:
             turn.task_id,
             metadata=beside.passed_metadata,
             extensions=beside.passed_extensions,
+            request_metadata=beside.passed_request,
             origin=origin,
             binding=binding,
             hops=beside.hops + 1 if self._progress.follower is not None else 0,

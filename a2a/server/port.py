@@ -64,6 +64,7 @@ class StatusChange:
     state: TaskState
     time: Instant
     message: Message | None = None
+    metadata: Mapping[str, Any] | None = None  # what joins the task's
 
 
 ServedEvent = ServedTask | Message | StatusChange | ArtifactUpdate

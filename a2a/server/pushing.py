@@ -14,7 +14,7 @@ from typing import Any
 
 from a2a.server.port import PushConfig, PushRefused, ServedEvent, StatusChange
 from a2a.server.served_words import said_of, task_of
-from core.agent import Artifact, ArtifactUpdate, TaskState
+from core.agent import Artifact, ArtifactUpdate, Metadata, TaskState
 from core.clock import Instant
 from core.delivery import Delivery, Outcome, Payload, Refusal, Rejected, RenderedPiece, Sent
 from core.doors.outbound import Ambiguous, GuardedClient, NotSent, OutboundPolicy, Refused, Timeouts, check_url
@@ -195,10 +195,20 @@ def _config_of(target: Target) -> PushConfig:
 
 
 def _payloads(step: Step, at: Instant, *, more: bool) -> list[Payload]:
-    payloads: list[Payload] = [{"artifact": _artifact_out(made.artifact)} for made in step.artifacts]
+    payloads: list[Payload] = [_made_out(made.artifact, step.update) for made in step.artifacts]
     if step.is_news:
-        payloads.append({"state": state_now(step, more=more).value, "time": at, **_said_out(step.said)})
+        said = {"state": state_now(step, more=more).value, "time": at, **_said_out(step.said)}
+        payloads.append(said | _metadata_out(step.metadata))
     return payloads
+
+
+def _made_out(artifact: Artifact, update: ArtifactUpdate | None) -> Payload:
+    came = update is not None and update.artifact.id == artifact.id
+    return {"artifact": _artifact_out(artifact), **_metadata_out(update.metadata if update and came else None)}
+
+
+def _metadata_out(metadata: Metadata) -> Payload:
+    return {"metadata": dict(metadata)} if metadata else {}
 
 
 def _said_out(said: Said | None) -> dict[str, Any]:
@@ -222,12 +232,12 @@ def _beside_in(value: Mapping[str, Any]) -> Attached | None:
 
 
 def _event_of(payload: Payload, task_id: str) -> ServedEvent:
-    context_id = payload["context"]
+    context_id, metadata = payload["context"], payload.get("metadata")
     if (artifact := payload.get("artifact")) is not None:
         parts = tuple(map(part_from_json, artifact["parts"]))
         whole = Artifact(artifact["id"], parts, artifact["name"], _beside_in(artifact))
-        return ArtifactUpdate(task_id, context_id, whole, last=True)
+        return ArtifactUpdate(task_id, context_id, whole, last=True, metadata=metadata)
     said = payload.get("said")
     words = Said(said["id"], tuple(map(part_from_json, said["parts"])), _beside_in(said)) if said is not None else None
     message = said_of(words, task_id, context_id)
-    return StatusChange(task_id, context_id, TaskState(payload["state"]), payload["time"], message)
+    return StatusChange(task_id, context_id, TaskState(payload["state"]), payload["time"], message, metadata)

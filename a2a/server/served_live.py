@@ -10,10 +10,11 @@ as the record does not have it already: a position (a turn and its revision) say
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import Any
 
 from a2a.server.port import Message, ServedEvent, ServedTask, StatusChange
 from a2a.server.served_words import said_of, task_of
-from core.agent import Artifact, ArtifactUpdate, TaskState
+from core.agent import Artifact, ArtifactUpdate, Metadata, TaskState
 from core.clock import Instant
 from core.followed import Followed, Step, is_same, state_now
 
@@ -61,6 +62,7 @@ class Live:
         self.id, self.owner, self.agent = id, owner, agent
         self.context_id, self.state, self.time = "", TaskState.SUBMITTED, 0.0
         self.said: Message | None = None
+        self.metadata: dict[str, Any] = {}
         self.position: Position = (0, 0)
         self.queued = 0  # messages that no turn has taken, as far as they came in here
         self.is_answered = False  # what it asked, it asks no more
@@ -90,6 +92,7 @@ class Live:
             message=self.said,
             artifacts=tuple(self._artifacts.values()),
             history=tuple(self._history),
+            metadata=dict(self.metadata),
         )
 
     @property
@@ -113,7 +116,7 @@ class Live:
         self.context_id, self.state, self.time, self.said = task.context_id, task.state, task.time, task.message
         self.position, self.is_answered, self.is_told = work.position, work.is_answered, True
         self._artifacts = {artifact.id: artifact for artifact in task.artifacts}
-        self._history = list(task.history)
+        self._history, self.metadata = list(task.history), dict(task.metadata)
         missed, self._missed = self._missed or [], None
         for position, is_chunk, change in missed:
             if position > self.position or (is_chunk and position == self.position):
@@ -180,7 +183,7 @@ class Live:
         if step.is_bare and not self.is_told and state is TaskState.COMPLETED and len(self._history) == 1:
             self.bare = said_of(step.said, "", self.context_id)
         if step.is_news:
-            self._become(state, said_of(step.said, self.id, self.context_id), at)
+            self._become(state, said_of(step.said, self.id, self.context_id), at, step.metadata)
 
     def _artifact(self, whole: Artifact, update: ArtifactUpdate | None, *, is_last: bool = False) -> None:
         """Tell of it as it came, where its readers have all that it adds to; else of the whole of it."""
@@ -188,16 +191,18 @@ class Live:
         self._artifacts[whole.id] = whole
         self._growing.add(whole.id)
         if is_whole or update is None:
-            self._tell(ArtifactUpdate(self.id, self.context_id, whole, last=is_last if update is None else update.last))
+            last, beside = (is_last, None) if update is None else (update.last, update.metadata)
+            self._tell(ArtifactUpdate(self.id, self.context_id, whole, last=last, metadata=beside))
         else:
-            self._tell(
-                ArtifactUpdate(self.id, self.context_id, update.artifact, append=update.append, last=update.last)
-            )
+            came, append, last = update.artifact, update.append, update.last
+            self._tell(ArtifactUpdate(self.id, self.context_id, came, append, last, update.metadata))
 
-    def _become(self, state: TaskState, said: Message | None, at: Instant) -> None:
+    def _become(self, state: TaskState, said: Message | None, at: Instant, beside: Metadata = None) -> None:
         self._supersede()
         self.state, self.said, self.time = state, said, max(self.time, at)
-        self._tell(StatusChange(self.id, self.context_id, state, self.time, said))
+        if beside is not None:
+            self.metadata.update(beside)
+        self._tell(StatusChange(self.id, self.context_id, state, self.time, said, beside))
         if self.rests:
             self.is_at_work = False
         self._wake()

@@ -27,6 +27,7 @@ def task_of(work: Followed) -> ServedTask:
         message=said_of(work.said, work.id, work.topic),
         artifacts=work.artifacts,
         history=tuple([_heard(entry, work) for entry in work.history]),
+        metadata=work.metadata,
     )
 
 
@@ -55,12 +56,14 @@ def _heard(entry: Heard, work: Followed) -> Message:
 def inbound_of(caller: Caller, agent: str, request: Send, context: str, passes: Iterable[str]) -> Inbound:
     """What is admitted: for a task of its own, or for the one that the message names."""
     message = request.message
+    said = (message.metadata, message.extensions, request.metadata)
     beside = Attached(
         message.metadata,
         message.extensions,
         message.references,
-        tuple(name for name in passes if name in message.metadata or name in message.extensions),
+        tuple(name for name in passes if any(name in each for each in said)),
         hops_of(message.metadata),
+        request.metadata,
     )
     return Inbound(
         keys=(_key(caller, agent, request),) if caller.is_idempotent else (),

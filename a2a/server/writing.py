@@ -129,11 +129,14 @@ def beside(made: Artifact) -> Json:
 
 
 def _status_update(change: StatusChange) -> Json:
-    return {
+    spelled: Json = {
         "taskId": change.task_id,
         "contextId": change.context_id,
         "status": status(change.state, change.time, change.message),
     }
+    if change.metadata:
+        spelled["metadata"] = change.metadata
+    return spelled
 
 
 def _artifact_update(update: ArtifactUpdate) -> Json:
@@ -146,6 +149,8 @@ def _artifact_update(update: ArtifactUpdate) -> Json:
         spelled["append"] = True
     if update.last:
         spelled["lastChunk"] = True
+    if update.metadata:
+        spelled["metadata"] = update.metadata
     return spelled
 
 

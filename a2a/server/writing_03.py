@@ -97,6 +97,7 @@ class Writer03:
             "contextId": change.context_id,
             "status": self._status(change.state, change.time, change.message),
             "final": is_last(change),
+            **_beside(change.metadata),
         }
 
     def _artifact_update(self, update: ArtifactUpdate) -> Json:
@@ -106,6 +107,7 @@ class Writer03:
             "artifact": self._artifact(update.artifact),
             "append": update.append,
             "lastChunk": update.last,
+            **_beside(update.metadata),
         }
 
     def _artifact(self, made: Artifact) -> Json:
@@ -146,6 +148,10 @@ class Writer03:
             if config.credentials:
                 spelled["authentication"]["credentials"] = config.credentials
         return spelled
+
+
+def _beside(metadata: Mapping[str, Any] | None) -> Json:
+    return {"metadata": metadata} if metadata else {}
 
 
 class ProtoWriter03(Writer03):

@@ -237,6 +237,34 @@ def test_what_stands_beside_an_agents_words_is_read_as_far_as_it_is_handed_on(sa
     assert beside_of(translate.EventReader(passes=frozenset({"urn:c"}))(response(**said))) == [None] * len(found)
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"task": {"id": "t", "status": STATUS}},
+        {"statusUpdate": {"taskId": "t", "status": STATUS}},
+        {"artifactUpdate": {"taskId": "t", "artifact": {"artifactId": "a", "parts": [{"text": "1"}]}}},
+    ],
+    ids=lambda said: next(iter(said)),
+)
+def test_what_stands_beside_a_task_or_an_event_is_read_as_far_as_it_is_handed_on(said: dict[str, Any]) -> None:
+    ((member, body),) = said.items()
+    whole = response(**{member: body | {"metadata": {"urn:a": 1, "urn:b": 2}}})
+    read = [translate.EventReader(passes=frozenset(names))(whole) for names in (["urn:a", "urn:c"], ["urn:c"], [])]
+    odd = translate.EventReader(passes=frozenset({"urn:a"}))(response(**{member: body | {"metadata": ["urn:a"]}}))
+
+    assert not any(isinstance(event, Reply) for event in read)
+    assert [getattr(event, "metadata", "") for event in (*read, odd)] == [{"urn:a": 1}, None, None, None]
+
+
+def test_what_stands_beside_a_message_goes_out_in_every_version() -> None:
+    params = translate.send_params(Ask("m", (Text("hi"),), request_metadata={"urn:a": [1]}), streaming=False)
+    old = [wire_03.send_params(params, proto=proto) for proto in (True, False)]
+    bare = translate.send_params(Ask("m", (Text("hi"),)), streaming=False)
+
+    assert [said.get("metadata") for said in (params, *old)] == [{"urn:a": [1]}] * 3
+    assert "metadata" not in bare | wire_03.send_params(bare, proto=True)
+
+
 @pytest.mark.parametrize("odd", [{"metadata": [1], "extensions": "urn:a"}, {"metadata": "x", "extensions": [{}, None]}])
 def test_what_stands_beside_in_no_known_form_is_left(odd: dict[str, Any]) -> None:
     said = response(message=SAID | odd)

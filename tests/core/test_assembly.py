@@ -133,6 +133,14 @@ def test_the_preview_shows_artifacts_and_else_the_agent_s_word_of_its_progress()
     assert assembled(chunk("a"), chunk("b", artifact="a2")).words() == "a\n\nb"
 
 
+def test_what_is_said_beside_a_task_joins_what_was_and_is_news_once() -> None:
+    task = assembled(StatusUpdate("t1", "c1", TaskState.WORKING, metadata={"a": 1, "b": 1}))
+    more = Snapshot("t1", "c1", TaskState.WORKING, metadata={"b": 2})
+    assert [task.apply(more), task.apply(more)] == [Change.APPLIED, Change.UNCHANGED]
+    assert task.apply(StatusUpdate("t1", "c1", TaskState.WORKING, metadata={"a": 1})) is Change.UNCHANGED
+    assert task.metadata == {"a": 1, "b": 2}
+
+
 EVENTS = (
     says(TaskState.SUBMITTED, 1.0),
     says(TaskState.WORKING, 2.0),

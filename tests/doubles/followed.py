@@ -31,6 +31,8 @@ class FollowedTables(DeliveryTables):
             work.artifacts[made.artifact.id] = (*place, made.artifact)
         for id in step.gone:
             work.artifacts.pop(id, None)
+        if step.metadata and not work.state.is_terminal:
+            work.metadata |= step.metadata
         if step.is_news:
             work.become(state_now(step, more=turn.more), step.said, now)
         work.position = (turn.envelopes[0].seq, turn.revision)
@@ -52,6 +54,7 @@ class FollowedTables(DeliveryTables):
             tuple(artifact for _, _, artifact in sorted(work.artifacts.values(), key=lambda made: made[:2])),
             tuple(work.history),
             work.position,
+            dict(work.metadata),
         )
 
     async def thread_of(self, envelope: str) -> str:

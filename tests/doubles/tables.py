@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from itertools import count
+from typing import Any
 
 from core.agent import Artifact, TaskState
 from core.clock import Clock, Instant, SystemClock
@@ -83,6 +84,7 @@ class WorkRow:
     position: tuple[int, int] = (0, 0)
     artifacts: dict[str, tuple[int, int, Artifact]] = field(default_factory=dict)  # with the turn and place
     history: list[Heard] = field(default_factory=list)
+    metadata: dict[str, Any] = field(default_factory=dict)
 
     def supersede(self) -> None:
         if self.said is not None:

@@ -45,6 +45,7 @@ class AgentTask:
     status: dict[str, Any] = field(default_factory=lambda: {"state": f"{PREFIX}SUBMITTED", "timestamp": now()})
     artifacts: dict[str, dict[str, Any]] = field(default_factory=dict)
     history: list[dict[str, Any]] = field(default_factory=list)
+    metadata: dict[str, Any] = field(default_factory=dict)  # what its statuses brought, as a2a-sdk 1.3.0 keeps it
     cancel_asked: asyncio.Event = field(default_factory=asyncio.Event)
     terminal_is_final: bool = True
 
@@ -69,6 +70,8 @@ class AgentTask:
         kept = self.history if history is None else self.history[len(self.history) - min(history, len(self.history)) :]
         if kept:
             body["history"] = list(kept)
+        if self.metadata:
+            body["metadata"] = dict(self.metadata)
         return body
 
     def take(self, message: Mapping[str, Any]) -> None:
@@ -82,6 +85,7 @@ class AgentTask:
             return False
         if event.kind is Kind.STATUS:
             self._set_status(event.body["status"])
+            self.metadata |= event.body.get("metadata", {})
         elif event.kind is Kind.ARTIFACT:
             self._add(event)
         elif event.kind is Kind.MESSAGE:

@@ -220,9 +220,10 @@ def told_beside(said: dict[str, Any]) -> tuple[Any, Any]:
 
 async def says_more(call: Call) -> AsyncIterator[Event]:
     made, asked = artifact("a result", last=True), input_required("Which day?")
-    yield replace(made, body={**made.body, "artifact": {**made.body["artifact"], **BESIDE}})
+    beside = {"metadata": BESIDE["metadata"]}
+    yield replace(made, body={**made.body, "artifact": {**made.body["artifact"], **BESIDE}, **beside})
     question = {**asked.body["status"]["message"], **BESIDE}
-    yield replace(asked, body={"status": {**asked.body["status"], "message": question}})
+    yield replace(asked, body={"status": {**asked.body["status"], "message": question}, **beside})
 
 
 @pytest.mark.parametrize("is_streaming", [True, False])
@@ -249,6 +250,9 @@ async def test_what_the_agent_says_beside_its_words_is_handed_on_as_far_as_its_s
         body["statusUpdate"]["status"]["message"] for body in pushed if "message" in str(body.get("statusUpdate"))
     ]
     assert [told_beside(said) for said in (*made, *asked)] == [TOLD] * 8
+    events = [event for body in pushed for event in body.values() if "metadata" in event]
+    assert [said["metadata"] for said in (sent, read, old)] == [TOLD[0]] * 3
+    assert [event["metadata"] for event in events] == [TOLD[0]] * (2 if is_streaming else 1)
 
 
 async def old_task(gateway: GatewayProcess, id: str) -> dict[str, Any]:
@@ -266,8 +270,9 @@ async def test_what_a_caller_says_beside_its_words_is_handed_on_as_far_as_its_ac
     gateway.configure("plugins.partners", passes=[SCORE])
     await gateway.start()
     body = {"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "hello"}], **BESIDE}}
-    await call(gateway, "POST", "/message:send", body)
-    (known,) = agent.tasks
+    await call(gateway, "POST", "/message:send", {**body, "metadata": BESIDE["metadata"]})
+    (known,), (sent,) = agent.tasks, agent.calls_of("SendStreamingMessage")
     (heard,) = (said for said in known.history if said["role"] == "ROLE_USER")
 
     assert told_beside(heard) == ({SCORE: {"of": 5}, "frontdesk/hops": 1}, [SCORE])
+    assert sent.params["metadata"] == TOLD[0]

@@ -3,7 +3,7 @@
 What is written here joins the transaction of the admission, the turn or the observation it tells of.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from core.agent import Artifact, TaskState
@@ -59,11 +59,21 @@ def stepped(tx: Tx, turn: Turn, step: Step, now: Instant) -> None:
     for id in step.gone:
         tx.flush()
         tx.execute(SQL["drop_artifact"], (thread, id))
+    if step.metadata:
+        _add_metadata(tx, thread, step.metadata)
     if step.is_news:
         state = state_now(step, more=turn.more)
         tx.late(_STEP_TASK, (state._value_, now, _said_out(step.said), n, turn.revision, thread))
     else:
         tx.late(SQL["pass_task"], (n, turn.revision, thread))
+
+
+def _add_metadata(tx: Tx, thread: int, more: Mapping[str, Any]) -> None:
+    tx.flush()
+    known = tx.execute(SQL["metadata"], (thread,)).fetchone()
+    if known is not None:
+        before = decoded(known[0]) if known[0] else {}
+        tx.execute(SQL["put_metadata"], (encoded(before | dict(more)), thread))
 
 
 def cancelled(tx: Tx, thread: str, now: Instant) -> None:
@@ -96,7 +106,7 @@ def read(tx: Tx, thread: str) -> Followed | None:
     row = tx.execute(SQL["task"], (n, thread)).fetchone()
     if row is None:
         return None
-    id, owner, topic, agent, state, time, said, turn, revision, is_answered = row
+    id, owner, topic, agent, state, time, said, metadata, turn, revision, is_answered = row
     return Followed(
         id=id,
         owner=owner,
@@ -109,6 +119,7 @@ def read(tx: Tx, thread: str) -> Followed | None:
         artifacts=tuple([_artifact_in(body) for (body,) in tx.execute(SQL["artifacts"], (n,))]),
         history=_history(tx, n),
         position=(turn, revision),
+        metadata=decoded(metadata) if metadata else {},
     )
 
 

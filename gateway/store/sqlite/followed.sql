@@ -20,6 +20,13 @@ WHERE n = ? AND state NOT IN ('completed', 'failed', 'canceled', 'rejected');
 UPDATE served_task SET state = ?, time = max(time, ?), said = ?, turn = ?, revision = ?
 WHERE n = ? AND state NOT IN ('completed', 'failed', 'canceled', 'rejected');
 
+-- name: metadata
+SELECT metadata FROM served_task WHERE n = ?;
+
+-- name: put_metadata
+UPDATE served_task SET metadata = ?
+WHERE n = ? AND state NOT IN ('completed', 'failed', 'canceled', 'rejected');
+
 -- name: pass_task
 -- Only artifacts are new.
 UPDATE served_task SET turn = ?, revision = ? WHERE n = ?;
@@ -36,7 +43,7 @@ ON CONFLICT (task, id) DO UPDATE SET body = excluded.body;
 DELETE FROM served_artifact WHERE task = ? AND id = ?;
 
 -- name: task
-SELECT s.id, s.owner, s.topic, s.agent, s.state, s.time, s.said, s.turn, s.revision,
+SELECT s.id, s.owner, s.topic, s.agent, s.state, s.time, s.said, s.metadata, s.turn, s.revision,
     EXISTS (SELECT 1 FROM envelope e WHERE e.thread = s.n AND e.state = 'queued' AND e.seq > t.taken)
 FROM served_task s JOIN thread t ON t.n = s.n WHERE s.n = ? AND s.id = ?;
 

@@ -27,6 +27,7 @@ VERSIONS = (
     Version(4, "0004_tasks_pinned.sql", "the interface a task lives on; where agents push", oldest_code=1),
     Version(5, "0005_served.sql", "work that its channel follows: tasks served to calling agents", oldest_code=1),
     Version(6, "0006_reply_window.sql", "answers that ride on a pending request", oldest_code=1),
+    Version(7, "0007_served_beside.sql", "what is said beside a served task", oldest_code=1),
 )
 CODE = VERSIONS[-1].number
 

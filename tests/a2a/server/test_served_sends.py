@@ -297,11 +297,12 @@ async def test_parts_of_every_kind_reach_the_agent_and_what_was_allowed_beside_t
     async with desk(store, agent := FakeAgent()) as there:
         beside = {"urn:passed": {"k": 1}, "urn:kept": 2}
         message = Message("m", Role.USER, parts, metadata=beside, extensions=("urn:passed", "urn:kept"))
-        answer = await there.tasks.send(ANN, Send(message))
+        answer = await there.tasks.send(ANN, Send(message, metadata={"urn:passed": 3, "urn:kept": 4}))
 
         (ask,) = agent.asks
         assert (ask.parts, ask.origin) == (parts, "m")
         assert (ask.metadata, ask.extensions) == ({"urn:passed": {"k": 1}}, ("urn:passed",))
+        assert ask.request_metadata == {"urn:passed": 3}
         assert isinstance(answer, ServedTask)
         assert (answer.history[0].parts, answer.history[0].metadata) == (parts, beside)
 

@@ -290,3 +290,34 @@ async def test_what_stands_beside_words_and_artifacts_is_in_every_event_and_in_t
 
     assert [one.attached for one in read.artifacts] == [beside]
     assert [dict(said.metadata) for said in read.history[1:]] == [{"urn:a": 1}]
+
+
+async def test_what_stands_beside_the_task_and_its_events_is_told_once_and_stays_in_the_record(store: Store) -> None:
+    async def works(ask: Ask) -> AsyncIterator[TaskEvent]:
+        yield replace(status(ask, TaskState.WORKING), metadata={"urn:a": 1, "urn:b": None})
+        yield replace(status(ask, TaskState.WORKING), metadata={"urn:a": 2})
+        yield replace(status(ask, TaskState.WORKING), metadata={"urn:a": 2})
+        yield replace(chunk(ask, "hello", last=True), metadata={"urn:c": 1})
+        yield replace(task(ask, TaskState.INPUT_REQUIRED, "hello"), metadata={"urn:d": {"x": [1]}})
+
+    async with desk(store, FakeAgent(works)) as there:
+        events = await streamed(there)
+        told = [event.metadata for event in events[1:] if isinstance(event, StatusChange | ArtifactUpdate)]
+        await until(lambda: not there.plugin.health["tasks"])
+        read = await there.tasks.get(ANN, there_id(events))
+
+    assert told == [None, {"urn:a": 1, "urn:b": None}, {"urn:a": 2}, {"urn:c": 1}, {"urn:d": {"x": [1]}}]
+    assert read.metadata == {"urn:a": 2, "urn:b": None, "urn:d": {"x": [1]}}
+
+
+async def test_a_bare_end_does_not_lose_what_was_said_beside_it(store: Store) -> None:
+    async def ends(ask: Ask) -> AsyncIterator[TaskEvent]:
+        yield status(ask, TaskState.WORKING)
+        agent.tasks[task_id(ask)] = task(ask, TaskState.COMPLETED, "whole")
+        yield StatusUpdate(task_id(ask), context(ask), TaskState.COMPLETED, metadata={"urn:cost": 3})
+
+    async with desk(store, agent := FakeAgent(ends)) as there:
+        last = (await streamed(there))[-1]
+
+        assert isinstance(last, StatusChange)
+        assert (last.state, last.metadata) == (TaskState.COMPLETED, {"urn:cost": 3})
