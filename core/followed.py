@@ -23,7 +23,7 @@ from core.values import value
 
 if TYPE_CHECKING:
     from core.assembly import Assembly
-    from core.identity import Source
+    from core.identity import Address, Source
     from core.session import Lanes
     from core.store import Cancellation, Turn, TurnEnd
     from core.tracker import TaskTracker
@@ -71,6 +71,17 @@ class Report:
 
     conversation: str
     piece: RenderedPiece
+
+
+CancelReports = Callable[["Address", str, Instant], Sequence[Report]]
+"""What is to be reported of a thread's work that is canceled while no turn is at work: from its conversation's address.
+Called inside the transaction, so it waits for nothing and may be called again."""
+
+
+def no_reports(address: "Address", thread: str, at: Instant) -> Sequence[Report]:
+    """Nothing is to be reported elsewhere."""
+    del address, thread, at
+    return ()
 
 
 @value(frozen=True, slots=True)
@@ -162,6 +173,10 @@ class Follower(Protocol):
         """It was canceled, durably, while no turn was at work that would say so: an operator closed its question."""
         ...
 
+    def cancel_reports(self, topic: str, thread: str, at: Instant) -> Sequence[Report]:
+        """What such a cancel makes to be reported elsewhere; committed with it. As CancelReports."""
+        ...
+
 
 class FollowingPlugin(Protocol):
     """What a plugin is besides, whose capabilities say that it follows."""
@@ -181,10 +196,10 @@ class FollowedRecords(Protocol):
 
     async def followed_page(self, wanted: Wanted) -> FollowedPage: ...
 
-    async def cancel_thread(self, thread: str, now: Instant) -> "Cancellation":
+    async def cancel_thread(self, thread: str, now: Instant, reports: CancelReports = no_reports) -> "Cancellation":
         """Mark the thread's turn as cancel-wanted, drop what is queued for it, close its question.
 
-        Work without a turn that could say so is canceled by this.
+        Work without a turn that could say so is canceled by this, and what `reports` makes of that is queued.
         """
         ...
 
@@ -308,8 +323,10 @@ class FollowedWork:
 
     async def cancel(self, thread: str, owner: str, at: Instant) -> bool:
         """True when its agent is told, who will say what comes of it; False when the work is over by this."""
-        covered = await self.records.cancel_thread(thread, at)
+        tracker = self._tracker()
+        covered = await self.records.cancel_thread(thread, at, tracker.cancel_reports)
         self._lanes().drop(owner, covered.dropped)
-        self._tracker().cancel(covered.turns)
-        self._tracker().let_go(covered.closed)
+        tracker.cancel(covered.turns)
+        tracker.let_go(covered.closed)
+        tracker.wake(covered.told)
         return bool(covered.turns)

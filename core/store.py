@@ -216,6 +216,9 @@ class Ready:
     account: str = ""  # through which its answers go out
 
 
+Lanes = tuple[tuple[str, str], ...]  # of addresses: conversation and account
+
+
 @value(frozen=True, slots=True)
 class OpenTask:
     """An interrupted task whose question nobody will answer any more."""
@@ -226,6 +229,7 @@ class OpenTask:
     binding: str = ""
     account: str = ""  # and
     thread: str = ""  # of followed work that is canceled by this, where its follower has to be told; "" elsewhere
+    told: Lanes = ()  # that got a report of that
 
 
 @value(frozen=True, slots=True)
@@ -235,6 +239,7 @@ class Cancellation:
     turns: tuple[str, ...]  # turn ids
     dropped: int
     closed: tuple[OpenTask, ...] = ()
+    told: Lanes = ()  # that got a report of it
 
 
 class Turns(Protocol):

@@ -11,13 +11,14 @@ from dataclasses import replace
 from functools import partial
 
 from core.agent import Agent, Snapshot, StatusUpdate, TaskEvent, TaskRef
-from core.clock import Clock
+from core.clock import Clock, Instant
 from core.crashpoint import crashpoint
 from core.delivery import Piece, RenderedPiece
 from core.errors import AgentError, Busy, LeaseLost
 from core.files import NO_FILES, Files, keep_files
-from core.followed import Follower, failed
+from core.followed import Follower, Report, failed
 from core.helm import Delegate
+from core.identity import Address
 from core.notices import notice
 from core.parts import text_of
 from core.patience import Patience
@@ -26,7 +27,7 @@ from core.plugin import AgentPlugin
 from core.preview import Preview, Previews
 from core.pursuit import Pursuit
 from core.push import PushBook, PushTarget
-from core.store import Observation, OpenTask, SubmissionState, Turn, TurnEnd, Turns, TurnState
+from core.store import Lanes, Observation, OpenTask, SubmissionState, Turn, TurnEnd, Turns, TurnState
 from core.telemetry import Telemetry
 from core.vigil import Vigils
 
@@ -124,12 +125,23 @@ class TaskTracker:
             delegate = self._delegates.get(task.agent)
             if task.thread and (follower := self._followers.get(task.account)) is not None:
                 follower.cancelled(task.thread, self.clock.now())
+            self.wake(task.told)
             self._vigils.end_of_task(task.agent, task.task_id)
             if delegate is not None and task.task_id:
                 self.spawn(partial(_cancel, delegate.agent, task), f"let go {task.task_id}")
             target = self.pushes.of_task(task.agent, task.task_id)
             if target is not None:
                 self.spawn(partial(self.pushes.close, target), f"let go {target.id}")
+
+    def cancel_reports(self, address: Address, thread: str, at: Instant) -> Sequence[Report]:
+        """As core.followed.CancelReports, for the stores."""
+        follower = self._followers.get(address.source.account)
+        return follower.cancel_reports(address.topic, thread, at) if follower is not None else ()
+
+    def wake(self, lanes: Lanes) -> None:
+        """Something was queued there."""
+        for conversation, account in lanes:
+            self._wake_outbox(conversation, account)
 
     def refresh(self, turn_id: str) -> bool:
         """Ask after a turn's task now; False when it is not at work here."""

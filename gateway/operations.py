@@ -83,7 +83,7 @@ class LineOperations:
         if await self._line.store.mark_cancel(task["turn"]):
             self._line.tracker.cancel([task["turn"]])
             return
-        closed = await self._line.store.close_question(task["id"])
+        closed = await self._line.store.close_question(task["id"], self._line.tracker.cancel_reports)
         if closed is None:
             raise NotPossible("the task is not being worked on any more")
         self._line.tracker.let_go([closed])

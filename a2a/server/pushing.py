@@ -104,13 +104,13 @@ class Pushes:
         targets = self._open.get(turn.thread)
         if not targets:
             return ()
-        where = {"context": turn.address.topic}
-        payloads = [where | payload for payload in (*self._beginning(turn), *_payloads(step, at, more=more))]
-        return [
-            Report(target.conversation, RenderedPiece(f"push:{target.id}:{turn.revision}.{n}", "", (payload,)))
-            for target in targets.values()
-            for n, payload in enumerate(payloads)
-        ]
+        payloads = [*self._beginning(turn), *_payloads(step, at, more=more)]
+        return _reports(targets, turn.address.topic, str(turn.revision), payloads)
+
+    def cancel_reports(self, topic: str, task_id: str, at: Instant) -> Sequence[Report]:
+        """Of a task that is canceled while no turn is at work that would tell so."""
+        targets, payload = self._open.get(task_id, {}), {"state": TaskState.CANCELED.value, "time": at}
+        return _reports(targets, topic, "canceled", [payload])
 
     def _beginning(self, turn: Turn) -> list[Payload]:
         """That the turn is at work is told with the first thing its agent says."""
@@ -180,6 +180,15 @@ def _outcome(status: int, headers: Mapping[str, str]) -> Outcome:
         wait = min(float(after), 3600.0) if after.isascii() and after.isdigit() else None
         return Rejected(Refusal.UNAVAILABLE, f"the receiver answered {status}", retry_after=wait)
     return Rejected(Refusal.MALFORMED, f"the receiver answered {status}")
+
+
+def _reports(targets: Mapping[str, Target], topic: str, of: str, payloads: Sequence[Payload]) -> list[Report]:
+    """To each target in order; `of` tells them from the others of the same turn."""
+    return [
+        Report(target.conversation, RenderedPiece(f"push:{target.id}:{of}.{n}", "", ({"context": topic, **payload},)))
+        for target in targets.values()
+        for n, payload in enumerate(payloads)
+    ]
 
 
 # ---------------------------------------------------------------------------------------------- JSON

@@ -98,6 +98,9 @@ class Lives:
         if live is not None:
             live.not_cancelled(is_refused=is_refused)
 
+    def cancel_reports(self, topic: str, thread: str, at: Instant) -> Sequence[Report]:
+        return self._pushes.cancel_reports(topic, thread, at)
+
     def cancelled(self, thread: str, at: Instant) -> None:
         self._pushes.ended(thread)
         live = self._lives.get(thread)

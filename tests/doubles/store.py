@@ -11,7 +11,7 @@ from core.agent import TaskState
 from core.clock import Instant
 from core.delivery import DeliveryState
 from core.envelope import Candidate, ContextScope, Envelope, Moved, Unreadable
-from core.followed import Heard
+from core.followed import CancelReports, Heard, no_reports
 from core.identity import Address, Person, Source
 from core.ids import new_id
 from core.parts import text_of
@@ -405,17 +405,23 @@ class MemoryStore(FollowedTables):
             lane.state = "cancelled"
         return len(dropped) + resumed
 
-    async def cancel_thread(self, thread: str, now: Instant) -> Cancellation:
+    async def cancel_thread(self, thread: str, now: Instant, reports: CancelReports = no_reports) -> Cancellation:
         lane, latest = self._threads.get(thread), 1 << 62
         if lane is None or lane not in self._active(lane.conversation):
             return Cancellation((), 0)
         turn = self._at_work(lane, latest, None)
         closed = self._asked([lane] if lane.asks else [])
         dropped = self._cancel(lane, latest, None)
-        work = self._works.get(thread)
+        work, told = self._works.get(thread), []
         if work is not None and not turn and not work.state.is_terminal:
             work.become(TaskState.CANCELED, None, now)
-        return Cancellation((turn,) if turn else (), dropped, closed)
+            address = self._conversations[lane.conversation].address
+            turns = [held.turn.id for held in self._turns.values() if held.turn.thread == thread]
+            for report in reports(address, thread, now) if turns else ():
+                self._enqueue(report.conversation, turns[-1], report.piece, now)
+                if (there := self._resolve(report.conversation)) is not None:
+                    told.append((there.id, there.address.source.account))
+        return Cancellation((turn,) if turn else (), dropped, closed, tuple(told))
 
     async def mark_cancel(self, turn: str) -> bool:
         held = self._turns.get(turn)

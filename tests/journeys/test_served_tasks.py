@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.fakes.agent import ScriptedAgent
-from tests.fakes.agent_events import Event, artifact, input_required
+from tests.fakes.agent_events import Event, artifact, input_required, status
 from tests.fakes.agent_scripts import Call, ask_then_answer, echo
 from tests.fakes.push_receiver import PushReceiver
 from tests.journeys.process import OPERATOR, REFUSED, GatewayProcess, Tables, look
@@ -173,6 +173,25 @@ async def test_secrets_of_push_configs_stand_in_no_log(agent: ScriptedAgent, gat
 
         assert first.headers["Authorization"] == "Bearer push-credentials-0123456789"
         assert not [word for word in gateway.private if word in listed]
+
+
+@pytest.mark.parametrize("state", ["INPUT_REQUIRED", "AUTH_REQUIRED"])
+async def test_an_operator_s_cancel_of_a_task_that_asks_is_pushed_too(
+    state: str, agent: ScriptedAgent, gateway: GatewayProcess
+) -> None:
+    async def asks(call: Call) -> AsyncIterator[Event]:
+        yield status(state, "What now?")
+
+    agent.behaviour = asks
+    await gateway.start()
+    async with PushReceiver() as receiver:
+        await send(gateway, "book a table", taskPushNotificationConfig={"url": f"{receiver.base}/hook"})
+        await receiver.changes.until(lambda: f"TASK_STATE_{state}" in states_told(receiver))
+        await gateway.restart()
+        [task] = await gateway.items("tasks")
+        assert await gateway.say(f"tasks/{task['id']}:cancel", {}) == 200
+
+        await receiver.changes.until(lambda: states_told(receiver)[-1] == "TASK_STATE_CANCELED")
 
 
 async def test_an_operator_s_cancel_of_a_task_that_asks_reaches_its_open_streams(

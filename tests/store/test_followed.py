@@ -7,6 +7,7 @@ import pytest
 from core.agent import Artifact, TaskState
 from core.delivery import DeliveryState
 from core.followed import Made, Report, Said, Step, Target, Wanted
+from core.identity import Address
 from core.parts import Attached, Data, File, Text
 from core.router import Join, Start
 from core.store import Admitted, NotAdmitted, Observation, SubmissionState, Turn, TurnEnd, TurnState
@@ -191,6 +192,29 @@ async def test_cancelling_work_that_asks_closes_it_and_says_whom_to_tell(line: L
     assert (work.state, work.time, work.said) == (TaskState.CANCELED, 2_000_000.0, None)
     assert texts(work) == ["hello", "which day?"]
     assert await join(line, admitted.thread) == NotAdmitted("ended_thread")
+
+
+async def test_a_cancel_without_a_turn_that_would_say_so_is_reported_in_its_own_commit(line: Line) -> None:
+    admitted, at_work, new = await begin_work(line), await begin_work(line), await begin_work(line)
+    for work in (admitted, at_work, new):
+        await line.store.put_target(Target(work.thread, "c1", "", {"url": "x"}), DESK)
+    target, *_ = await line.store.targets_of(admitted.thread)
+    await line.observe(asks(await line.begin(admitted)))
+    await line.begin(at_work)
+    asked: list[tuple[Address, str, float]] = []
+
+    def reports(address: Address, thread: str, at: float) -> list[Report]:
+        asked.append((address, thread, at))
+        return [Report(target.conversation, piece("push:c1:canceled", "canceled")), Report("gone", piece("p", "x"))]
+
+    now = line.clock.now()
+    covered = [await line.store.cancel_thread(work.thread, now, reports) for work in (admitted, at_work, new)]
+    again = await line.store.cancel_thread(admitted.thread, now, reports)
+
+    assert [each.told for each in (*covered, again)] == [((target.conversation, DESK.account),), (), (), ()]
+    assert [(address.source, thread) for address, thread, _ in asked] == [(DESK, admitted.thread)]
+    assert (await line.claim(target.conversation)).payload == {"text": "canceled"}
+    assert await line.lane_is_empty(target.conversation)
 
 
 async def test_cancelling_work_at_work_marks_its_turn_and_drops_what_is_queued(line: Line) -> None:

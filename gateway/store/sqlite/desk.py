@@ -6,7 +6,6 @@ from typing import Any
 
 import orjson
 
-from core.clock import Instant
 from core.parts import part_from_json, text_of
 from core.store import Cancellation, DeskView, OpenTask, Ready, Work
 from gateway.store.rules import TEXT_SHOWN
@@ -111,7 +110,7 @@ def close_question(tx: Tx, thread: int, agent: str, task_id: str) -> None:
     tx.execute(SQL["close_question"], (thread,))
 
 
-def cancel_thread(tx: Tx, thread: str, now: Instant) -> Cancellation:
+def cancel_thread(tx: Tx, thread: str, end: followed.Ending) -> Cancellation:
     """All of one thread, whoever wrote it."""
     tx.flush()
     named = tx.execute(SQL["thread_by_name"], (number(thread), thread)).fetchone()
@@ -124,9 +123,8 @@ def cancel_thread(tx: Tx, thread: str, now: Instant) -> Cancellation:
     dropped = _cancel(tx, cover)
     closed = _open_tasks(tx, [(cover.agent, cover.task_id)]) if cover.is_asking else ()
     where.active = None
-    if where.is_followed and not cover.turn:
-        followed.cancelled(tx, thread, now)
-    return Cancellation((cover.turn_name,) if cover.turn else (), dropped, closed)
+    told = followed.cancelled(tx, where, thread, end) if where.is_followed and not cover.turn else ()
+    return Cancellation((cover.turn_name,) if cover.turn else (), dropped, closed, told)
 
 
 def mark_cancel(tx: Tx, turn: str) -> bool:

@@ -10,7 +10,7 @@ from core.clock import Clock, Instant, SystemClock
 from core.delivery import Delivery, RenderedPiece
 from core.envelope import Candidate, Moved, Unreadable
 from core.errors import StoreUnavailable
-from core.followed import Followed, FollowedPage, Target, Wanted
+from core.followed import CancelReports, Followed, FollowedPage, Target, Wanted, no_reports
 from core.identity import Address, Source
 from core.persistence import patiently
 from core.plugin import Cursor, Entry
@@ -201,10 +201,10 @@ class SqliteStore:
         now = self._clock.now()
         return await self._run(lambda tx: interrupted.reply(tx, task, text, now))
 
-    async def close_question(self, task: str) -> OpenTask | None:
+    async def close_question(self, task: str, reports: CancelReports = no_reports) -> OpenTask | None:
         """Close what a task (its record's id) asks; None when it asks nothing."""
-        now = self._clock.now()
-        return await self._run(lambda tx: interrupted.close(tx, task, now))
+        end = followed.Ending(self._clock.now(), reports, self._policy)
+        return await self._run(lambda tx: interrupted.close(tx, task, end))
 
     async def want_cancel(
         self,
@@ -223,8 +223,9 @@ class SqliteStore:
     async def renew(self, conversation: str, now: Instant) -> tuple[OpenTask, ...]:  # noqa: ARG002
         return await self._run(lambda tx: desk.renew(tx, conversation))
 
-    async def cancel_thread(self, thread: str, now: Instant) -> Cancellation:
-        return await self._run(lambda tx: desk.cancel_thread(tx, thread, now))
+    async def cancel_thread(self, thread: str, now: Instant, reports: CancelReports = no_reports) -> Cancellation:
+        end = followed.Ending(now, reports, self._policy)
+        return await self._run(lambda tx: desk.cancel_thread(tx, thread, end))
 
     # ------------------------------------------------------------------ followed work
 

@@ -4,18 +4,21 @@ What is written here joins the transaction of the admission, the turn or the obs
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from core.agent import Artifact, TaskState
 from core.clock import Instant
-from core.followed import Followed, Heard, Said, Step, Target, Wanted, state_now
+from core.followed import CancelReports, Followed, Heard, Report, Said, Step, Target, Wanted, state_now
 from core.identity import Source
 from core.parts import Attached, part_from_json, part_to_json
-from core.store import Turn
+from core.store import Lanes, Turn
+from gateway.store.rules import Policy
+from gateway.store.sqlite.deliveries import enqueue
 from gateway.store.sqlite.history import Rows
 from gateway.store.sqlite.memory import Place
 from gateway.store.sqlite.names import number
-from gateway.store.sqlite.places import open_place
+from gateway.store.sqlite.places import open_place, place
 from gateway.store.sqlite.queries import load
 from gateway.store.sqlite.texts import decoded, encoded
 from gateway.store.sqlite.writer import Tx
@@ -76,12 +79,36 @@ def _add_metadata(tx: Tx, thread: int, more: Mapping[str, Any]) -> None:
         tx.execute(SQL["put_metadata"], (encoded(before | dict(more)), thread))
 
 
-def cancelled(tx: Tx, thread: str, now: Instant) -> None:
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How work ends that no turn ends: canceled, and what that makes to be told."""
+
+    now: Instant
+    reports: CancelReports
+    policy: Policy
+
+
+def cancelled(tx: Tx, where: Place, thread: str, end: Ending) -> Lanes:
     tx.flush()
     n = number(thread)
-    if tx.execute(SQL["end_task"], (now, n)).rowcount:
-        tx.execute(SQL["keep_said"], (_newest(tx), n))
-        tx.execute(SQL["unsay"], (n,))
+    if not tx.execute(SQL["end_task"], (end.now, n)).rowcount:
+        return ()
+    tx.execute(SQL["keep_said"], (_newest(tx), n))
+    tx.execute(SQL["unsay"], (n,))
+    turn = tx.execute(SQL["newest_turn"], (n,)).fetchone()
+    if turn is None:  # nothing was told of it yet but to who gave it, and that is who cancels it
+        return ()
+    return tuple(
+        [lane for report in end.reports(where.address, thread, end.now) for lane in _told(tx, turn[0], report, end)]
+    )
+
+
+def _told(tx: Tx, turn: str, report: Report, end: Ending) -> Lanes:
+    there = place(tx, report.conversation)
+    if there is None:
+        return ()
+    enqueue(tx, there, turn, report.piece, end.policy, end.now)
+    return ((there.id, there.source.account),)
 
 
 def names_thread(tx: Tx, where: Place, thread: str) -> bool:

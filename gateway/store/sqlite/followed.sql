@@ -35,6 +35,9 @@ UPDATE served_task SET turn = ?, revision = ? WHERE n = ?;
 UPDATE served_task SET state = 'canceled', time = max(time, ?)
 WHERE n = ? AND state NOT IN ('completed', 'failed', 'canceled', 'rejected');
 
+-- name: newest_turn
+SELECT n.id FROM thread t JOIN turn n ON n.n = t.turn WHERE t.n = ?;
+
 -- name: put_artifact
 INSERT INTO served_artifact (task, id, turn, place, body) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (task, id) DO UPDATE SET body = excluded.body;

@@ -42,7 +42,7 @@ def reply(tx: Tx, task: str, text: str, now: Instant) -> Ready | None:
     return Ready(where.owner, id, 1, account=where.source.key)
 
 
-def close(tx: Tx, task: str, now: Instant) -> OpenTask | None:
+def close(tx: Tx, task: str, end: followed.Ending) -> OpenTask | None:
     """Nobody is to answer what a task asks; None when it asks nothing."""
     tx.flush()
     row = tx.execute(SQL["asking"], (number(task),)).fetchone()
@@ -56,8 +56,8 @@ def close(tx: Tx, task: str, now: Instant) -> OpenTask | None:
     if where is not None:
         where.active = None
         if where.is_followed:
-            followed.cancelled(tx, name, now)
-            return replace(OpenTask(*open_task), account=where.source.account, thread=name)
+            told = followed.cancelled(tx, where, name, end)
+            return replace(OpenTask(*open_task), account=where.source.account, thread=name, told=told)
     return OpenTask(*open_task)
 
 

@@ -53,6 +53,19 @@ async def test_every_change_is_told_in_order(store: Store, receiver: PushReceive
         assert {one.body["task"] for one in receiver.received} == {done.id}
 
 
+@pytest.mark.parametrize("protocol", ["1.0", "0.3"])
+async def test_that_a_task_that_asks_is_cancelled_is_told_too(
+    store: Store, receiver: PushReceiver, protocol: str
+) -> None:
+    async with desk(store, FakeAgent(asks), allow_push_private=True) as there:
+        asked = await pushed(there, PushConfig(f"{receiver.base}/hook", protocol=protocol))
+        await receiver.changes.until(lambda: receiver.told("/hook")[-1:] == ["input-required"])
+        await there.tasks.cancel(ANN, asked.id)
+
+        await receiver.changes.until(lambda: receiver.told("/hook")[-1:] == ["canceled"])
+        assert {one.body["task"] for one in receiver.received} == {asked.id}
+
+
 async def test_a_config_of_0_3_without_an_id_is_the_task_s_one_config(store: Store) -> None:
     old = PushConfig("https://example.com/hook", protocol="0.3")
     async with desk(store, FakeAgent(asks)) as there:
