@@ -107,7 +107,7 @@ def _store(gateway: GatewaySettings, clock: Clock) -> SqliteStore:
 def _reload(line: Line, supervisor: Supervisor, reread: Callable[[], Settings], telemetry: Telemetry) -> None:
     try:
         new = reread()
-        found = changes(line.settings, new, line.live)
+        found, gone = changes(line.settings, new, line.live), sorted(line.settings.plugins.keys() - new.plugins.keys())
         line.change(applied(line.settings, new), found.agents)
     except ConfigurationError as error:
         telemetry.event("configuration.refused", level="warning", error=str(error))
@@ -119,6 +119,7 @@ def _reload(line: Line, supervisor: Supervisor, reread: Callable[[], Settings], 
         level="warning" if found.restart else "info",  # what was taken away, a caller's key say, still counts
         changed=[*found.live, *found.agents],
         needs_restart=list(found.restart),
+        **({"still_served": gone} if gone else {}),
     )
 
 

@@ -31,8 +31,10 @@ class Callers:
     def use(self, settings: A2AServerSettings) -> None:
         """Who is let in from now on."""
         known: dict[bytes, tuple[bytes, Caller]] = {}
+        self._named_here: set[tuple[str, str]] = set()
         for each in settings.callers:
             caller = _caller(self._account, each)
+            self._named_here.add((caller.owner, caller.name))
             for kind, secret in (("key", each.key), ("bearer", each.bearer)):
                 if secret is not None:
                     shown = f"{kind} {secret.get_secret_value()}".encode()
@@ -50,6 +52,10 @@ class Callers:
             return self._required(None, "bad_credentials")
         found = {self._named(each) for each in shown}
         return self._required(found.pop() if len(found) == 1 else None, "bad_credentials")
+
+    def admits(self, owner: str, name: str) -> bool:
+        """Whether who was let in as this caller still would be; without a name it was a stranger."""
+        return (owner, name) in self._named_here if name else self._stranger is not None
 
     def known(self, request: web.Request) -> Caller:
         """The same, but a stranger is refused where strangers are not one caller like any other."""

@@ -81,6 +81,10 @@ class Facade:
         self._live = self._live.model_copy(update={name: getattr(settings, name) for name in LIVE})
         self._account.change(self._live)
 
+    def admits(self, owner: str, name: str) -> bool:
+        """Whether this caller, known by its owner and name, is still let in."""
+        return self._account.callers.admits(owner, name)
+
     def close(self) -> None:
         """End the open streams; calls that wait for an answer get theirs."""
         self._account.streams.close()

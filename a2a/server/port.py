@@ -82,6 +82,7 @@ class PushConfig:
     scheme: str = ""  # of `credentials`, as HTTP's Authorization names it; "" for none
     credentials: str = ""
     protocol: str = "1.0"  # in whose words notifications are written: of the call that set it
+    setter: tuple[str, str] = ("", "")  # owner and name of the caller that set it
 
     @property
     def is_old(self) -> bool:

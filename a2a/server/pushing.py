@@ -43,11 +43,14 @@ class Pushes:
         records: FollowedRecords,
         client: GuardedClient,
         body: Body,
+        admits: Callable[[str, str], bool],
         *,
         allow_private: bool = False,
         limit: int = CONFIGS,
     ) -> None:
+        """`admits` says whether a caller, by owner and name, is still let in; nothing is told to one that is not."""
         self._source, self._records, self._client, self._body = source, records, client, body
+        self._admits = admits
         self._policy = OutboundPolicy(allow_private=allow_private, body_limit=ANSWER_LIMIT)
         self._limit = limit
         self._open: dict[str, dict[str, Target]] = {}  # of tasks that have not ended
@@ -101,7 +104,7 @@ class Pushes:
 
     def reports(self, turn: Turn, step: Step, at: Instant, *, more: bool) -> Sequence[Report]:
         """A piece for each config and change, to be committed with the step."""
-        targets = self._open.get(turn.thread)
+        targets = self._targets(turn.thread)
         if not targets:
             return ()
         payloads = [*self._beginning(turn), *_payloads(step, at, more=more)]
@@ -109,8 +112,11 @@ class Pushes:
 
     def cancel_reports(self, topic: str, task_id: str, at: Instant) -> Sequence[Report]:
         """Of a task that is canceled while no turn is at work that would tell so."""
-        targets, payload = self._open.get(task_id, {}), {"state": TaskState.CANCELED.value, "time": at}
-        return _reports(targets, topic, "canceled", [payload])
+        payload = {"state": TaskState.CANCELED.value, "time": at}
+        return _reports(self._targets(task_id), topic, "canceled", [payload])
+
+    def _targets(self, task_id: str) -> Sequence[Target]:
+        return [target for target in self._open.get(task_id, {}).values() if self._admits(*_setter_of(target))]
 
     def _beginning(self, turn: Turn) -> list[Payload]:
         """That the turn is at work is told with the first thing its agent says."""
@@ -128,6 +134,8 @@ class Pushes:
             config = await self._config(task_id, config_id)
             if config is None:
                 return Rejected(Refusal.BLOCKED, "the push notification config was deleted")
+            if not self._admits(*config.setter):
+                return Rejected(Refusal.BLOCKED, "its caller is not let in any more")
             body = await self._body_of(delivery, config)
         except StoreUnavailable as error:
             return Rejected(Refusal.UNAVAILABLE, str(error), retry_after=error.retry_after)
@@ -182,11 +190,16 @@ def _outcome(status: int, headers: Mapping[str, str]) -> Outcome:
     return Rejected(Refusal.MALFORMED, f"the receiver answered {status}")
 
 
-def _reports(targets: Mapping[str, Target], topic: str, of: str, payloads: Sequence[Payload]) -> list[Report]:
+def _setter_of(target: Target) -> tuple[str, str]:
+    owner, name = target.settings.get("setter", ("", ""))
+    return owner, name
+
+
+def _reports(targets: Sequence[Target], topic: str, of: str, payloads: Sequence[Payload]) -> list[Report]:
     """To each target in order; `of` tells them from the others of the same turn."""
     return [
         Report(target.conversation, RenderedPiece(f"push:{target.id}:{of}.{n}", "", ({"context": topic, **payload},)))
-        for target in targets.values()
+        for target in targets
         for n, payload in enumerate(payloads)
     ]
 
@@ -200,7 +213,7 @@ def _settings_of(config: PushConfig) -> dict[str, Any]:
 
 
 def _config_of(target: Target) -> PushConfig:
-    return PushConfig(id=target.id, task_id=target.thread, **target.settings)
+    return PushConfig(id=target.id, task_id=target.thread, **{**target.settings, "setter": _setter_of(target)})
 
 
 def _payloads(step: Step, at: Instant, *, more: bool) -> list[Payload]:

@@ -144,7 +144,7 @@ class Served:
             else:
                 live.answered(message)
             if request.push is not None:
-                await self._stored(self._pushes.put(replace(request.push, task_id=live.id)))
+                await self._stored(self._pushes.put(_set_by(caller, replace(request.push, task_id=live.id))))
         except BaseException:
             self._lives.release(live)
             raise
@@ -222,7 +222,7 @@ class Served:
     async def set_push(self, caller: Caller, config: PushConfig) -> PushConfig:
         self._pushes.check(config)
         async with self._held(caller, config.task_id) as live:
-            stored = await self._stored(self._pushes.put(config, is_over=live.state.is_terminal))
+            stored = await self._stored(self._pushes.put(_set_by(caller, config), is_over=live.state.is_terminal))
             if live.state.is_terminal:  # maybe only just now
                 self._pushes.ended(live.id)
             return stored
@@ -277,6 +277,10 @@ async def _rest(live: Live, patience: float | None) -> None:
 
 def _up_to(last: ServedEvent | None, events: Sequence[ServedEvent]) -> Sequence[ServedEvent]:
     return events if last is None or last is events[-1] else events[: events.index(last) + 1]
+
+
+def _set_by(caller: Caller, config: PushConfig) -> PushConfig:
+    return replace(config, setter=(caller.owner, caller.name))
 
 
 def _rests(event: ServedEvent) -> bool:

@@ -54,3 +54,19 @@ async def test_the_keys_of_calling_agents_are_taken_away_and_added_without_a_res
         assert reread["needs_restart"] == ["plugins.partners.push"]
         assert [await answered(key) for key in (old, stays, new)] == [401, 200, 200]
         gateway.check_log()
+
+
+async def test_an_account_that_was_taken_out_is_named_as_still_served(tmp_path: Path) -> None:
+    async with GatewayProcess(tmp_path / "desk") as gateway:
+        partners = {"kind": "a2a", "agent": "helper", "callers": [{"name": "acme", "key": "a-key-for-the-test"}]}
+        tables = {**CONFIGURATION, "gateway": {"port": gateway.port, "store": "sqlite:///desk.db"}}
+        file = gateway.folder / "frontdesk.toml"
+        file.write_text(toml({**tables, "plugins": {**CONFIGURATION["plugins"], "partners": partners}}))
+        await gateway.start()
+        file.write_text(toml(tables))
+        gateway._signal(signal.SIGHUP)
+        reread = await gateway.event("configuration.reread")
+
+        assert (reread["still_served"], reread["needs_restart"]) == (["partners"], ["plugins.partners"])
+        assert reread["level"] == "warning"
+        assert await gateway.status("/a2a/helper/.well-known/agent-card.json", "GET") == 200

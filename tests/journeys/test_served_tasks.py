@@ -175,6 +175,25 @@ async def test_secrets_of_push_configs_stand_in_no_log(agent: ScriptedAgent, gat
         assert not [word for word in gateway.private if word in listed]
 
 
+async def test_a_caller_whose_key_is_gone_after_a_restart_is_pushed_nothing_more(
+    agent: ScriptedAgent, gateway: GatewayProcess
+) -> None:
+    agent.behaviour = ask_then_answer()
+    await gateway.start()
+    async with PushReceiver() as receiver:
+        await send(gateway, "book a table", taskPushNotificationConfig={"url": f"{receiver.base}/hook"})
+        await receiver.changes.until(lambda: "TASK_STATE_INPUT_REQUIRED" in states_told(receiver))
+        gateway.configure("plugins.partners", callers=[{"name": "another", "key": f"another-{KEY}"}])
+        await gateway.restart()
+        told = len(receiver.received)
+        [task] = await gateway.items("tasks")
+        assert await gateway.say(f"tasks/{task['id']}:reply", {"text": "Tuesday"}) == 200
+        await gateway.event("turn.finished", agent="remote")
+        await gateway.at_rest()
+
+        assert len(receiver.received) == told
+
+
 @pytest.mark.parametrize("state", ["INPUT_REQUIRED", "AUTH_REQUIRED"])
 async def test_an_operator_s_cancel_of_a_task_that_asks_is_pushed_too(
     state: str, agent: ScriptedAgent, gateway: GatewayProcess

@@ -52,6 +52,20 @@ async def test_a_stream_ends_when_it_would_not_be_opened_again(left: list[dict[s
         assert last["status"]["state"] == "TASK_STATE_COMPLETED"
 
 
+async def test_who_was_let_in_is_known_by_name_and_owner_whatever_its_secret() -> None:
+    async with serving(anonymous="off", callers=CALLERS) as site:
+        acme = ("a2a:partners:acme", "acme")
+        assert [site.facade.admits(*who) for who in (acme, ("team", "acme"), ("a2a:partners:anonymous", ""))] == [
+            True,
+            False,
+            False,
+        ]
+        change(site, callers=[{"name": "acme", "key": NEW}])
+        assert site.facade.admits(*acme)
+        change(site, callers=[{"name": "acme", "key": NEW, "owner": "team"}], anonymous="by_id")
+        assert [site.facade.admits(*who) for who in (acme, ("team", "acme"), ("", ""))] == [False, True, True]
+
+
 async def test_strangers_are_shut_out_at_once_and_the_card_says_so() -> None:
     async with serving() as site, site.rpc_stream("SendStreamingMessage", message("hold")) as stream:
         await stream.next()

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from a2a.server.port import NoSuchTask, PushConfig, PushRefused, Send, ServedTask
+from a2a.server.port import Caller, NoSuchTask, PushConfig, PushRefused, Send, ServedTask
+from a2a.server.settings import A2AServerSettings
 from core.agent import Artifact, ArtifactUpdate, Ask, TaskEvent, TaskState
 from core.doors.outbound import GuardedClient
 from core.parts import Text
@@ -276,6 +277,51 @@ async def test_a_dropped_config_is_told_no_more(store: Store, receiver: PushRece
         await until(lambda: is_over(there, first.id))
 
         assert (receiver.requests, await store.lanes()) == (0, [])
+
+
+BEN = Caller("a2a:desk:ben", "ben")
+ONLY_BEN = A2AServerSettings.model_validate(
+    {"agent": "agent", "callers": [{"name": "ben", "key": "a-key-of-a-caller-0"}], "push": True}
+)
+
+
+@pytest.mark.case("T92")
+async def test_a_caller_that_is_let_in_no_more_is_told_nothing_more_not_even_what_is_queued(store: Store) -> None:
+    gate = asyncio.Event()
+
+    async def slowly(ask: Ask) -> AsyncIterator[TaskEvent]:
+        yield status(ask, TaskState.WORKING, "thinking")
+        await gate.wait()
+        yield task(ask, TaskState.INPUT_REQUIRED, message="Which day?")
+
+    async with (
+        PushReceiver() as gone,
+        PushReceiver() as stays,
+        desk(store, FakeAgent(slowly), allow_push_private=True) as there,
+    ):
+        gone.statuses.extend([503] * 100)
+        first, other = [
+            await there.tasks.send(
+                caller, Send(there.message("hello"), push=PushConfig(f"{receiver.base}/hook"), waits=False)
+            )
+            for caller, receiver in ((ANN, gone), (BEN, stays))
+        ]
+        assert isinstance(first, ServedTask)
+        assert isinstance(other, ServedTask)
+        await gone.changes.until(lambda: gone.requests)
+        there.plugin.change(ONLY_BEN)
+        requests = gone.requests
+        gate.set()
+        await stays.changes.until(lambda: stays.told("/hook")[-1:] == ["input-required"])
+        (target,) = await store.targets_of(first.id)
+        await until(lambda: is_empty(store, target.conversation))
+        await there.tasks.cancel(ANN, first.id)
+        await there.tasks.cancel(BEN, other.id)
+
+        await stays.changes.until(lambda: stays.told("/hook")[-1:] == ["canceled"])
+        assert gone.requests - requests <= 1  # one that was on its way
+        assert "its caller is not let in any more" in str(there.world.events.of("delivery.attempted"))
+        assert target.conversation not in [lane for lane, _ in await store.lanes()]
 
 
 async def is_over(there: Desk, task_id: str) -> bool:
