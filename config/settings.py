@@ -36,6 +36,7 @@ class GatewaySettings(BaseModel):
     public_url: str = Field("", description="give the address under which others reach this gateway, https://...")
     store: str = Field(STORE, description="give sqlite:///PATH (a fourth slash makes the path absolute)")
     operator_token: SecretStr | None = Field(None, description="give env:NAME, file:PATH, or leave it out")
+    secret_key: SecretStr | None = Field(None, description="give env:NAME, file:PATH, or leave it out")
 
     max_turns: int = Field(64, ge=1, le=10_000, description="give the number of turns at work at once")
     max_turns_per_owner: int | None = Field(None, ge=1, description="give a number up to max_turns, or leave it out")
@@ -84,7 +85,7 @@ class GatewaySettings(BaseModel):
             raise ValueError("only a SQLite file can be the store; write sqlite:///PATH, such as " + STORE)
         return store
 
-    @field_validator("operator_token")
+    @field_validator("operator_token", "secret_key")
     @classmethod
     def _is_long_enough(cls, token: SecretStr | None) -> SecretStr | None:
         if token is not None and not re.fullmatch(rf"[!-~]{{{LEAST_TOKEN},512}}", token.get_secret_value()):

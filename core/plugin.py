@@ -13,6 +13,7 @@ from core.delivery import Delivery, Outcome, Payload, Piece
 from core.envelope import Inbound, Moved, Unreadable
 from core.files import NO_FILES, Files
 from core.identity import Address
+from core.seal import NoSeal, Seal
 from core.telemetry import Silent, Telemetry
 from core.values import value
 from core.window import ReplyWindow
@@ -215,3 +216,4 @@ class Host:
     following: "FollowedWork | None" = None  # for accounts that follow the work itself
     telemetry: Telemetry = SILENT
     files: Files = NO_FILES
+    seal: Seal = NoSeal()

@@ -33,6 +33,7 @@ from gateway.health import Health
 from gateway.listening import listening
 from gateway.missing import missing, tell
 from gateway.reload import applied, changes
+from gateway.sealing import SECRET_KEY, KeySeal
 from gateway.store.records import Records
 from gateway.store.rules import Policy
 from gateway.store.sqlite import SqliteStore
@@ -81,7 +82,10 @@ async def _serve(settings: Settings, reread: Callable[[], Settings], telemetry: 
     files, store = _files(settings.gateway, clock), _store(settings.gateway, clock)
     try:
         async with cut_off(stop, store, telemetry), store, GuardedClient() as client, asyncio.TaskGroup() as tasks:
-            host = Host(client, store, store, store, clock, holder, public_url, telemetry=telemetry, files=files)
+            seal = KeySeal(SECRET_KEY.ensure(settings.gateway))
+            host = Host(
+                client, store, store, store, clock, holder, public_url, telemetry=telemetry, files=files, seal=seal
+            )
             line = Line(settings, store, host, tasks, clock, telemetry)
             supervisor = Supervisor(clock, telemetry)
             asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, _reload, line, supervisor, reread, telemetry)

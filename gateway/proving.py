@@ -29,6 +29,7 @@ from gateway import catalogue
 from gateway.composition import lent, make_delegate, make_plugin
 from gateway.operator_token import check_token
 from gateway.paths import clashes
+from gateway.sealing import SECRET_KEY
 from gateway.store.sqlite import SqliteStore
 from gateway.store.sqlite.opening import look
 
@@ -47,7 +48,12 @@ def surroundings(settings: Settings) -> None:
     A port that is taken is no such thing: the gateway itself may be running.
     """
     gateway = settings.gateway
-    looks = (lambda: look(gateway.database), lambda: check_token(gateway), lambda: _address(gateway))
+    looks = (
+        lambda: look(gateway.database),
+        lambda: check_token(gateway),
+        lambda: SECRET_KEY.check(gateway),
+        lambda: _address(gateway),
+    )
     if found := [problem for each in looks for problem in _refused(each)]:
         raise ConfigurationProblems(settings.origin, found)
 

@@ -59,6 +59,7 @@ class A2APlugin:
             host.following.records,
             host.client,
             body,
+            host.seal,
             lambda owner, name: self._facade.admits(owner, name),
             allow_private=settings.allow_push_private,
             limit=settings.push_configs,

@@ -83,6 +83,7 @@ class PushConfig:
     credentials: str = ""
     protocol: str = "1.0"  # in whose words notifications are written: of the call that set it
     setter: tuple[str, str] = ("", "")  # owner and name of the caller that set it
+    is_readable: bool = True  # False: its secrets were stored, and cannot be read any more
 
     @property
     def is_old(self) -> bool:

@@ -6,6 +6,7 @@ address is refused when it is set; names are resolved by the guarded client, at 
 checked and follows no redirect.
 """
 
+import json
 import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
@@ -22,6 +23,7 @@ from core.errors import StoreUnavailable
 from core.followed import FollowedRecords, Report, Said, Step, Target, state_now
 from core.identity import Source
 from core.parts import Attached, part_from_json, part_to_json
+from core.seal import Seal, SealBroken
 from core.store import Turn
 
 CONFIGS = 10  # of one task; each costs a request for every change
@@ -43,6 +45,7 @@ class Pushes:
         records: FollowedRecords,
         client: GuardedClient,
         body: Body,
+        seal: Seal,
         admits: Callable[[str, str], bool],
         *,
         allow_private: bool = False,
@@ -50,7 +53,7 @@ class Pushes:
     ) -> None:
         """`admits` says whether a caller, by owner and name, is still let in; nothing is told to one that is not."""
         self._source, self._records, self._client, self._body = source, records, client, body
-        self._admits = admits
+        self._seal, self._admits = seal, admits
         self._policy = OutboundPolicy(allow_private=allow_private, body_limit=ANSWER_LIMIT)
         self._limit = limit
         self._open: dict[str, dict[str, Target]] = {}  # of tasks that have not ended
@@ -83,14 +86,15 @@ class Pushes:
         ids = {target.id for target in (await self._records.targets_of(config.task_id) if is_over else known)}
         if config.id not in ids and len(ids) >= self._limit:
             raise PushRefused(f"a task has at most {self._limit} push notification configs")
-        target = Target(config.task_id, config.id, "", _settings_of(config))
+        target = Target(config.task_id, config.id, "", _settings_of(config, self._seal))
         stored = await self._records.put_target(target, self._source)
         if not is_over:
             self._open.setdefault(config.task_id, {})[config.id] = stored
         return config
 
     async def of(self, task_id: str) -> Sequence[PushConfig]:
-        return [_config_of(target) for target in await self._records.targets_of(task_id)]
+        """Without its secrets where they cannot be read any more."""
+        return [_config_of(target, self._seal) for target in await self._records.targets_of(task_id)]
 
     async def drop(self, task_id: str, config_id: str) -> None:
         self._open.get(task_id, {}).pop(config_id, None)
@@ -136,6 +140,8 @@ class Pushes:
                 return Rejected(Refusal.BLOCKED, "the push notification config was deleted")
             if not self._admits(*config.setter):
                 return Rejected(Refusal.BLOCKED, "its caller is not let in any more")
+            if not config.is_readable:
+                return Rejected(Refusal.BLOCKED, "its secrets cannot be read with the present gateway.secret_key")
             body = await self._body_of(delivery, config)
         except StoreUnavailable as error:
             return Rejected(Refusal.UNAVAILABLE, str(error), retry_after=error.retry_after)
@@ -144,7 +150,7 @@ class Pushes:
     async def _config(self, task_id: str, config_id: str) -> PushConfig | None:
         known = self._open.get(task_id, {}).get(config_id)
         if known is not None:
-            return _config_of(known)
+            return _config_of(known, self._seal)
         return next((config for config in await self.of(task_id) if config.id == config_id), None)
 
     async def _body_of(self, delivery: Delivery, config: PushConfig) -> bytes:
@@ -207,13 +213,29 @@ def _reports(targets: Sequence[Target], topic: str, of: str, payloads: Sequence[
 # ---------------------------------------------------------------------------------------------- JSON
 
 
-def _settings_of(config: PushConfig) -> dict[str, Any]:
-    settings = asdict(config)
-    return {name: value for name, value in settings.items() if name not in ("id", "task_id") and value}
+_SECRETS = ("token", "credentials")
+_ELSEWHERE = frozenset({"id", "task_id", "is_readable", *_SECRETS})
 
 
-def _config_of(target: Target) -> PushConfig:
-    return PushConfig(id=target.id, task_id=target.thread, **{**target.settings, "setter": _setter_of(target)})
+def _settings_of(config: PushConfig, seal: Seal) -> dict[str, Any]:
+    settings = {name: value for name, value in asdict(config).items() if name not in _ELSEWHERE and value}
+    shown = {name: value for name in _SECRETS if (value := getattr(config, name))}
+    sealed = {"sealed": seal.close(json.dumps(shown), _place(config.task_id, config.id))} if shown else {}
+    return settings | sealed
+
+
+def _config_of(target: Target, seal: Seal) -> PushConfig:
+    settings = {**target.settings, "setter": _setter_of(target)}
+    sealed = settings.pop("sealed", "")
+    try:
+        shown = json.loads(seal.open(sealed, _place(target.thread, target.id))) if sealed else {}
+    except SealBroken:
+        shown = {"is_readable": False}
+    return PushConfig(id=target.id, task_id=target.thread, **settings, **shown)
+
+
+def _place(task_id: str, config_id: str) -> str:
+    return f"push config {config_id} of {task_id}"
 
 
 def _payloads(step: Step, at: Instant, *, more: bool) -> list[Payload]:

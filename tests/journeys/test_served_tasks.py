@@ -157,7 +157,15 @@ def states_told(receiver: PushReceiver) -> list[str]:
     return [one.body["statusUpdate"]["status"]["state"] for one in receiver.received if "statusUpdate" in one.body]
 
 
-async def test_secrets_of_push_configs_stand_in_no_log(agent: ScriptedAgent, gateway: GatewayProcess) -> None:
+def database_bytes(folder: Path) -> bytes:
+    """Of the file and its log."""
+    return b"".join(file.read_bytes() for file in folder.rglob("*") if ".db" in file.name)
+
+
+@pytest.mark.case("T52")
+async def test_secrets_of_push_configs_stand_in_no_log_and_in_no_clear_in_the_database(
+    agent: ScriptedAgent, gateway: GatewayProcess, tmp_path: Path
+) -> None:
     async with PushReceiver() as receiver:
         gateway.private |= {"push-credentials-0123456789", "push-token-0123456789"}
         await gateway.start()
@@ -170,9 +178,13 @@ async def test_secrets_of_push_configs_stand_in_no_log(agent: ScriptedAgent, gat
         (first, *_) = await receiver.changes.until(lambda: receiver.received)
         await gateway.at_rest()
         listed = str([await gateway.api(path) for path in ("deliveries", "sessions", "tasks")])
+        await gateway.restart()
+        stored = database_bytes(tmp_path)
 
         assert first.headers["Authorization"] == "Bearer push-credentials-0123456789"
         assert not [word for word in gateway.private if word in listed]
+        assert b"/hook" in stored
+        assert not [word for word in gateway.private if word.encode() in stored]
 
 
 async def test_a_caller_whose_key_is_gone_after_a_restart_is_pushed_nothing_more(

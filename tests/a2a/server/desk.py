@@ -17,6 +17,7 @@ from core.doors.outbound import GuardedClient
 from core.followed import FollowedWork
 from core.parts import Part, Text, text_of
 from core.plugin import Host
+from core.seal import NoSeal, Seal
 from core.store import Store
 from gateway.agents.local import LocalAgent
 from gateway.store.sqlite import SqliteStore
@@ -69,12 +70,18 @@ class Desk:
 
 @asynccontextmanager
 async def desk(
-    store: Store, agent: FakeAgent | LocalAgent, *, allow_push_private: bool = False, **options: Any
+    store: Store,
+    agent: FakeAgent | LocalAgent,
+    *,
+    allow_push_private: bool = False,
+    seal: Seal | None = None,
+    **options: Any,
 ) -> AsyncIterator[Desk]:
     there: list[World] = []
     work = FollowedWork(store, lambda: there[0].tracker, lambda: there[0].lanes, SystemClock())
     async with GuardedClient() as client:
         host = Host(client, store, store, store, SystemClock(), "test", following=work)  # type: ignore[arg-type]
+        host = replace(host, seal=seal or NoSeal())
         settings = A2AServerSettings(
             agent="agent",
             expose=("other",),

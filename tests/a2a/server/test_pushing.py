@@ -11,6 +11,7 @@ from a2a.server.settings import A2AServerSettings
 from core.agent import Artifact, ArtifactUpdate, Ask, TaskEvent, TaskState
 from core.doors.outbound import GuardedClient
 from core.parts import Text
+from core.seal import SealBroken
 from core.store import Store
 from tests.a2a.server.desk import ANN, BOB, Desk, desk
 from tests.doubles.agent import FakeAgent, context, status, task, task_id
@@ -232,6 +233,57 @@ async def test_configs_are_kept_told_and_dropped(store: Store) -> None:
         with pytest.raises(NoSuchTask):
             await there.tasks.push(ANN, done.id, other.id)
         assert [config.id for config in await there.tasks.pushes(ANN, done.id)] == [made.id]
+
+
+class Reversed:
+    """A seal of sorts: it can be broken, and shows what it was given."""
+
+    def __init__(self) -> None:
+        self.places: set[str] = set()
+        self.is_broken = False
+
+    def close(self, secret: str, place: str) -> str:
+        self.places.add(place)
+        return secret[::-1]
+
+    def open(self, closed: str, place: str) -> str:
+        if self.is_broken or place not in self.places:
+            raise SealBroken("another key")
+        return closed[::-1]
+
+
+async def test_the_secrets_of_a_config_are_stored_closed_and_told_as_they_were_set(
+    store: Store, receiver: PushReceiver
+) -> None:
+    config = PushConfig(f"{receiver.base}/hook", "c1", token="tok", scheme="Bearer", credentials="let-me-in")
+    async with desk(store, FakeAgent(asks), allow_push_private=True, seal=(seal := Reversed())) as there:
+        asked = await pushed(there, config)
+        (target,) = await store.targets_of(asked.id)
+        await receiver.changes.until(lambda: receiver.told("/hook")[-1:] == ["input-required"])
+        (shown,) = await there.tasks.pushes(ANN, asked.id)
+
+        assert "tok" not in str(target.settings)
+        assert "let-me-in" not in str(target.settings)
+        assert seal.places == {f"push config c1 of {asked.id}"}
+        assert (shown.token, shown.credentials) == ("tok", "let-me-in")
+        assert {one.headers["Authorization"] for one in receiver.received} == {"Bearer let-me-in"}
+
+
+async def test_a_config_whose_secrets_cannot_be_read_is_told_nothing_and_says_why(
+    store: Store, receiver: PushReceiver
+) -> None:
+    seal = Reversed()
+    async with desk(store, FakeAgent(asks), allow_push_private=True, seal=seal) as there:
+        asked = await pushed(there, PushConfig(f"{receiver.base}/hook", "c1", token="tok"))
+        await receiver.changes.until(lambda: receiver.told("/hook")[-1:] == ["input-required"])
+        seal.is_broken, told = True, receiver.requests
+        (shown,) = await there.tasks.pushes(ANN, asked.id)
+        await there.tasks.cancel(ANN, asked.id)
+        await until(lambda: "secret_key" in str(there.world.events.of("delivery.attempted")))
+
+        assert (shown.url, shown.token, receiver.requests) == (f"{receiver.base}/hook", "", told)
+        again = await there.tasks.set_push(ANN, PushConfig(f"{receiver.base}/hook", "c1", asked.id, token="new"))
+        assert again.token == "new"
 
 
 async def test_a_task_has_only_so_many_configs(store: Store) -> None:
