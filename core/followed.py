@@ -110,6 +110,7 @@ class Followed:
     history: tuple[Heard, ...]
     position: tuple[int, int]  # the turn and its revision that made it so; grows
     metadata: Mapping[str, Any] = field(default_factory=dict)  # what its agents said beside the task and its states
+    is_bare: bool = False  # who asked was answered with what is said alone, and knows of no work
 
 
 @value(frozen=True, slots=True)
@@ -189,6 +190,10 @@ class FollowedRecords(Protocol):
     """What a store offers of followed work (see core/store.py for what holds of every method)."""
 
     async def followed(self, thread: str) -> Followed | None: ...
+
+    async def keep_bare(self, thread: str) -> None:
+        """Remember that what is said of it is answered alone, as Followed.is_bare says."""
+        ...
 
     async def thread_of(self, envelope: str) -> str:
         """The thread an envelope was admitted to, "" when it is not known (any more)."""

@@ -161,7 +161,8 @@ class Submitting:
         return True
 
     async def _fail(self, error: AgentError, name: str) -> None:
-        self._progress.telemetry.event("submission.refused", level="warning", outcome=name, error=str(error))
+        said = {"said": error.sample} if error.sample else {}
+        self._progress.telemetry.event("submission.refused", level="warning", outcome=name, error=str(error), **said)
         await self._progress.commit(
             submission=SubmissionState.REJECTED,
             records=(record_of_error(error),),

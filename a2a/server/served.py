@@ -69,8 +69,8 @@ class Served:
         try:
             if request.waits:
                 await _rest(live, request.patience)
-                if is_new and live.bare is not None:
-                    return live.bare
+                if live.bare is not None:
+                    return await self._answered(caller, live, live.bare, is_new=is_new)
             live.is_told = True
             return live.task
         finally:
@@ -81,8 +81,8 @@ class Served:
         reader, goes_on = live.join(), not live.rests
         first = reader.first
         try:
-            if is_new and (bare := await self._bare(live, reader)) is not None:
-                yield (bare,)
+            if (bare := await self._bare(live, reader) if is_new else live.bare) is not None:
+                yield (await self._answered(caller, live, bare, is_new=is_new),)
                 return
             live.is_told = True
             while events := await reader.next():
@@ -102,6 +102,12 @@ class Served:
                 while not live.has_spoken:
                     await reader.news()
         return live.bare
+
+    async def _answered(self, caller: Caller, live: Live, bare: Message, *, is_new: bool) -> Message:
+        """A bare message; an equal send gets it again, and no task that nobody was told of."""
+        if caller.is_idempotent and is_new:
+            await self._stored(self._work.records.keep_bare(live.id))
+        return bare
 
     async def _accepted(self, caller: Caller, request: Send) -> tuple[Live, bool]:
         """The task, once the message is durable, held; and whether the message started it."""

@@ -117,6 +117,7 @@ class Live:
         self.position, self.is_answered, self.is_told = work.position, work.is_answered, True
         self._artifacts = {artifact.id: artifact for artifact in task.artifacts}
         self._history, self.metadata = list(task.history), dict(task.metadata)
+        self.bare = said_of(work.said, "", work.topic) if work.is_bare else None
         missed, self._missed = self._missed or [], None
         for position, is_chunk, change in missed:
             if position > self.position or (is_chunk and position == self.position):

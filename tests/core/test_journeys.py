@@ -921,3 +921,15 @@ async def test_why_an_agent_declined_is_for_the_operator_and_not_for_the_person(
         assert "127.0.0.1" not in shown
         [refused] = desk.events.of("submission.refused")
         assert "private address" in str(refused["error"])
+        assert "said" not in refused
+
+
+async def test_what_an_agent_says_of_its_own_failure_is_for_the_operator(store: Store) -> None:
+    agent = FakeAgent()
+    agent.errors = [Declined("agent x: answered error -32603", code=-32603, sample='{"message": "no such model"}')]
+    async with world(store, agent) as desk:
+        await desk.says("hi")
+        shown = "".join(await desk.plugin.until(2))
+        assert "model" not in shown
+        [refused] = desk.events.of("submission.refused")
+        assert (refused["error"], refused["said"]) == ("agent x: answered error -32603", '{"message": "no such model"}')

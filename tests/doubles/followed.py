@@ -55,7 +55,11 @@ class FollowedTables(DeliveryTables):
             tuple(work.history),
             work.position,
             dict(work.metadata),
+            work.is_bare,
         )
+
+    async def keep_bare(self, thread: str) -> None:
+        self._works[thread].is_bare = True
 
     async def thread_of(self, envelope: str) -> str:
         return self._thread_of_envelope.get(envelope, "")

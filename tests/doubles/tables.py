@@ -85,6 +85,7 @@ class WorkRow:
     artifacts: dict[str, tuple[int, int, Artifact]] = field(default_factory=dict)  # with the turn and place
     history: list[Heard] = field(default_factory=list)
     metadata: dict[str, Any] = field(default_factory=dict)
+    is_bare: bool = False
 
     def supersede(self) -> None:
         if self.said is not None:

@@ -232,6 +232,9 @@ class SqliteStore:
     async def followed(self, thread: str) -> Followed | None:
         return await self._run(lambda tx: followed.read(tx, thread))
 
+    async def keep_bare(self, thread: str) -> None:
+        await self._run(lambda tx: followed.keep_bare(tx, thread))
+
     async def thread_of(self, envelope: str) -> str:
         return await self._run(lambda tx: followed.thread_of(tx, envelope))
 

@@ -133,7 +133,7 @@ def read(tx: Tx, thread: str) -> Followed | None:
     row = tx.execute(SQL["task"], (n, thread)).fetchone()
     if row is None:
         return None
-    id, owner, topic, agent, state, time, said, metadata, turn, revision, is_answered = row
+    id, owner, topic, agent, state, time, said, metadata, is_bare, turn, revision, is_answered = row
     return Followed(
         id=id,
         owner=owner,
@@ -147,6 +147,7 @@ def read(tx: Tx, thread: str) -> Followed | None:
         history=_history(tx, n),
         position=(turn, revision),
         metadata=decoded(metadata) if metadata else {},
+        is_bare=bool(is_bare),
     )
 
 
@@ -181,6 +182,11 @@ def thread_of(tx: Tx, envelope: str) -> str:
     tx.flush()
     row = tx.execute(SQL["thread_of"], (envelope,)).fetchone()
     return row[0] if row else ""
+
+
+def keep_bare(tx: Tx, thread: str) -> None:
+    tx.flush()
+    tx.execute(SQL["keep_bare"], (number(thread), thread))
 
 
 # ---------------------------------------------------------------------------------------------- targets

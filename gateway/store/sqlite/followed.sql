@@ -27,6 +27,9 @@ SELECT metadata FROM served_task WHERE n = ?;
 UPDATE served_task SET metadata = ?
 WHERE n = ? AND state NOT IN ('completed', 'failed', 'canceled', 'rejected');
 
+-- name: keep_bare
+UPDATE served_task SET is_bare = 1 WHERE n = ? AND id = ?;
+
 -- name: pass_task
 -- Only artifacts are new.
 UPDATE served_task SET turn = ?, revision = ? WHERE n = ?;
@@ -46,7 +49,7 @@ ON CONFLICT (task, id) DO UPDATE SET body = excluded.body;
 DELETE FROM served_artifact WHERE task = ? AND id = ?;
 
 -- name: task
-SELECT s.id, s.owner, s.topic, s.agent, s.state, s.time, s.said, s.metadata, s.turn, s.revision,
+SELECT s.id, s.owner, s.topic, s.agent, s.state, s.time, s.said, s.metadata, s.is_bare, s.turn, s.revision,
     EXISTS (SELECT 1 FROM envelope e WHERE e.thread = s.n AND e.state = 'queued' AND e.seq > t.taken)
 FROM served_task s JOIN thread t ON t.n = s.n WHERE s.n = ? AND s.id = ?;
 

@@ -16,6 +16,7 @@ from a2a.server.port import (
     Role,
     Send,
     ServedTask,
+    ServedTasks,
     Unsupported,
 )
 from core.agent import Artifact, Ask, Reply, TaskEvent, TaskState
@@ -232,6 +233,39 @@ async def test_equal_sends_of_an_idempotent_caller_are_one(store: Store) -> None
         other = await there.send("hello!", caller, id="same")
 
         assert (first.id, first.id != other.id, len(agent.asks)) == (second.id, True, 2)
+
+
+async def streams(tasks: ServedTasks, caller: Caller, request: Send) -> Message | ServedTask:
+    """The first word of a stream."""
+    async for event in tasks.stream(caller, request):
+        assert isinstance(event, Message | ServedTask)
+        return event
+    raise AssertionError("the stream said nothing")
+
+
+@pytest.mark.parametrize("streaming", [True, False])
+async def test_an_equal_send_is_answered_with_a_bare_message_again_and_not_with_a_task(
+    store: Store, streaming: bool
+) -> None:
+    caller = Caller("ann", "app", is_idempotent=True)
+    async with desk(store, agent := FakeAgent(replies)) as there:
+        request = Send(there.message("hi", id="same", context="trip"))
+        answers = [await (streams(there.tasks, caller, request) if streaming else there.tasks.send(caller, request))]
+        await until(lambda: not there.plugin.health["tasks"])
+        answers += [await there.tasks.send(caller, request), await streams(there.tasks, caller, request)]
+
+        assert answers == [Message("said", Role.AGENT, (Text("hello"),), "trip")] * 3
+        assert len(agent.asks) == 1
+
+
+async def test_an_equal_send_that_does_not_wait_is_answered_with_its_task_again(store: Store) -> None:
+    caller = Caller("ann", "app", is_idempotent=True)
+    async with desk(store, FakeAgent(replies)) as there:
+        first = await there.send("hi", caller, id="same", waits=False)
+        await until(lambda: ended(there.tasks.get(caller, first.id)))
+        again = await there.send("hi", caller, id="same")
+
+        assert (again.id, again.state) == (first.id, TaskState.COMPLETED)
 
 
 async def test_an_equal_answer_of_an_idempotent_caller_finds_the_task_that_it_ended(store: Store) -> None:
