@@ -7,6 +7,7 @@ is nothing to render, and what goes out as deliveries are the push notifications
 import asyncio
 import time
 from collections.abc import Iterable, Mapping
+from functools import partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,9 @@ from a2a.server.encoding import dumps
 from a2a.server.facade import LIVE, Facade
 from a2a.server.port import ServedEvent, ServedTask, ServedTasks
 from a2a.server.pushing import Body, Pushes
+from a2a.server.rates import Rates
 from a2a.server.reading import View
+from a2a.server.requests import LONGEST_ID
 from a2a.server.served import Served
 from a2a.server.served_lives import Lives
 from a2a.server.settings import A2AServerSettings
@@ -35,6 +38,12 @@ KIND = "a2a"
 
 VERSION, CHANGED = version("frontdesk"), time.time()
 TOLD = View(history=0)  # a notification says what changed, and not all that was said before
+
+
+def _broke_off(host: Host, account: str, caller: str, agent: str, context: str) -> None:
+    host.telemetry.event(
+        "a2a.loop", level="warning", account=account, caller=caller, agent=agent, context=context[:LONGEST_ID]
+    )
 
 
 async def _describe(agent: str) -> Description:
@@ -65,9 +74,18 @@ class A2APlugin:
             limit=settings.push_configs,
         )
         self._lives = Lives(host.following.records, self._pushes)
+        limits = settings.limits
+        rates = Rates(limits.context_rate, limits.pair_rate, host.clock.monotonic, partial(_broke_off, host, account))
         self.tasks: Mapping[str, ServedTasks] = {
             agent: Served(
-                account, agent, host.following, self._lives, self._pushes, lambda: self._intake, settings.passes
+                account,
+                agent,
+                host.following,
+                self._lives,
+                self._pushes,
+                lambda: self._intake,
+                settings.passes,
+                rates=rates,
             )
             for agent in settings.exposed
         }

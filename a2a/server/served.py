@@ -28,6 +28,7 @@ from a2a.server.port import (
     Unsupported,
 )
 from a2a.server.pushing import Pushes
+from a2a.server.rates import Rates
 from a2a.server.served_live import Live, Reader
 from a2a.server.served_lives import Lives
 from a2a.server.served_words import inbound_of, task_of, token_of, wanted_of
@@ -56,11 +57,14 @@ class Served:
         pushes: Pushes,
         door: Callable[[], Intake | None],
         passes: Sequence[str] = (),
+        *,
+        rates: Rates,
     ) -> None:
         """`door` gives None while nothing can be admitted; `passes` are the keys of a message's metadata, and the
         extensions, that are handed on to the agent."""
         self._account, self._agent, self._work, self._lives = account, agent, work, lives
         self._pushes, self._door, self._passes = pushes, door, passes
+        self._rates = rates
 
     # ------------------------------------------------------------------ sending
 
@@ -116,8 +120,10 @@ class Served:
         if request.message.task_id:
             async with self._held(caller, request.message.task_id) as live:
                 _check(live, caller, request)
+                self._rates.take(caller, self._agent, live.context_id)
                 return await self._admitted(caller, request, live.context_id, live)
         context = await self._context(caller, request.message.context_id)
+        self._rates.take(caller, self._agent, request.message.context_id)
         return await self._admitted(caller, request, context, None)
 
     async def _context(self, caller: Caller, named: str) -> str:

@@ -99,6 +99,8 @@ class LimitSettings(_Settings):
     body: int = Field(8 << 20, ge=1024, le=256 << 20)  # bytes of one request, files in it included
     parts: int = Field(100, ge=1, le=10_000)  # of one message
     hops: int = Field(8, ge=1, le=1000)  # gateways that a message may have passed through; more is a loop
+    context_rate: int = Field(120, ge=0, le=1_000_000)  # messages of one caller in one context in a minute; 0: any
+    pair_rate: int = Field(0, ge=0, le=1_000_000)  # messages of one caller to one agent in a minute; 0: any
     depth: int = Field(64, ge=8, le=64)  # of nested JSON
     history: int = Field(100, ge=0, le=10_000)  # messages of a task that are told at most
     wait_03: float = Field(3.0, ge=0, le=3600)  # seconds that a send of 0.3 waits which does not say `blocking`
