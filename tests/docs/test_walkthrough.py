@@ -1,13 +1,18 @@
 """The configurations of the documents, in a real process: what is said of them happens."""
 
 import asyncio
+import json
+import os
+import shutil
 import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import aiohttp
+import pytest
 
 from tests.conftest import ROOT
 from tests.docs.reading import all_blocks
@@ -70,6 +75,45 @@ async def test_the_first_telegram_account_of_the_guide_shows_whom_to_let_in(tmp_
             assert (await process.event("envelope.admitted", outcome="refused"))["reason"] == "not_allowed"
             telegram.user_says(ANN, "/status")
             await telegram.wait_for_text(ANN, "Nothing is being worked on.")
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl here to type the calls into")
+async def test_the_first_calls_of_a_calling_agent_are_answered_as_is_said(tmp_path: Path) -> None:
+    written = next(it.text for it in all_blocks("toml a2a"))
+    (answered,) = (it.text for it in all_blocks("json call"))
+    send, stream, get = (it.text for it in all_blocks("sh call"))
+    secrets = {"ACME_KEY": "acme-key-0123456789", "GLOBEX_TOKEN": "globex-token-0123456789"}
+    async with gateway(tmp_path, written, **secrets) as process:
+        typed = {"DESK": process.base, "ACME_KEY": secrets["ACME_KEY"], "PATH": os.environ["PATH"]}
+        asked = json.loads(await typed_in(send, typed))
+        task = typed["TASK"] = asked["task"]["id"]
+        events = [json.loads(line[6:]) for line in (await typed_in(stream, typed)).splitlines() if line[:6] == "data: "]
+        found = json.loads(await typed_in(get, typed))
+
+    assert filled(answered, asked) == asked
+    assert events[0]["task"]["id"] == task
+    assert events[-1]["statusUpdate"]["status"]["state"] == "TASK_STATE_COMPLETED"
+    assert {name for event in events for name in event} == {"task", "statusUpdate", "artifactUpdate"}
+    assert "Tuesday" in found["artifacts"][0]["parts"][0]["text"]
+
+
+async def typed_in(command: str, env: dict[str, str]) -> str:
+    """What the command says."""
+    running = await asyncio.create_subprocess_exec("sh", "-c", command, env=env, stdout=asyncio.subprocess.PIPE)
+    async with asyncio.timeout(30):
+        said, _ = await running.communicate()
+    assert running.returncode == 0, said.decode()
+    return said.decode()
+
+
+def filled(written: str, asked: dict[str, Any]) -> Any:
+    """The documented answer with the ids and the time of the real one."""
+    task = asked["task"]
+    names = {"$TASK": task["id"], "$CONTEXT": task["contextId"], "$TIME": task["status"]["timestamp"]}
+    names["$ID"] = task["status"]["message"]["messageId"]
+    for name, value in names.items():
+        written = written.replace(name, value)
+    return json.loads(written)
 
 
 async def test_a_visitor_of_the_web_chat_is_told_the_id_that_lets_it_in(tmp_path: Path) -> None:
