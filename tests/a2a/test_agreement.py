@@ -33,6 +33,7 @@ CHANGES: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.case("T70")
+@pytest.mark.case("T72")
 @pytest.mark.parametrize("what", CHANGES)
 async def test_a_card_that_changes_in_what_matters_stops_everything_until_the_operator_agrees(
     connect: Connect, state: MemoryStore, clock: ManualClock, telemetry: Told, what: str

@@ -320,6 +320,7 @@ async def test_a_metadata_address_is_refused_even_where_private_ranges_are_allow
     assert "rules forbid" in str(error)
 
 
+@pytest.mark.case("T30")
 @pytest.mark.case("A2A-22")
 async def test_a_redirect_is_followed_neither_from_the_card_nor_from_a_call(connect: Connect) -> None:
     async with ScriptedAgent() as canary, ScriptedAgent() as agent:

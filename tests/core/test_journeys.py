@@ -384,6 +384,22 @@ async def test_a_bare_message_is_a_whole_answer(store: Store) -> None:
 
 
 @pytest.mark.case("A2A-12")
+@pytest.mark.parametrize("state", [TaskState.INPUT_REQUIRED, TaskState.AUTH_REQUIRED])
+async def test_a_question_that_comes_twice_is_put_once(store: Store, state: TaskState) -> None:
+    async def twice(ask: Ask) -> AsyncIterator[TaskEvent]:
+        for _ in range(2):
+            yield status(ask, state, "May I?", time=2.0)
+        yield task(ask, state, message="May I?", time=2.0)
+
+    async with world(store, FakeAgent(twice)) as desk:
+        await desk.says("do it")
+        await desk.plugin.until(1)
+        await desk.says("/status")
+        shown = await desk.plugin.until(2)
+        assert sum("May I?" in text for text in shown) == 1
+
+
+@pytest.mark.case("A2A-12")
 async def test_an_answer_that_comes_as_status_message_and_as_artifact_is_shown_once(store: Store) -> None:
     async def twice(ask: Ask) -> AsyncIterator[TaskEvent]:
         yield task(ask, TaskState.COMPLETED, "the answer", message="the answer")
@@ -396,11 +412,16 @@ async def test_an_answer_that_comes_as_status_message_and_as_artifact_is_shown_o
 
 
 @pytest.mark.case("A2A-11")
-async def test_an_artifact_for_each_token_is_one_answer(store: Store) -> None:
+@pytest.mark.parametrize("streaming", [True, False])
+async def test_an_artifact_for_each_token_is_one_answer(store: Store, streaming: bool) -> None:
     async def tokens(ask: Ask) -> AsyncIterator[TaskEvent]:
-        yield task(ask, TaskState.COMPLETED, *(f"{n} " for n in range(200)))
+        whole = task(ask, TaskState.COMPLETED, *(f"{n} " for n in range(200)))
+        agent.tasks[task_id(ask)] = whole
+        for made in whole.artifacts if streaming else ():
+            yield ArtifactUpdate(whole.task_id, whole.context_id, made, last=True)
+        yield status(ask, TaskState.COMPLETED) if streaming else whole
 
-    async with world(store, FakeAgent(tokens)) as desk:
+    async with world(store, agent := FakeAgent(tokens)) as desk:
         await desk.says("hi")
         whole = "".join(f"{n} " for n in range(200)).strip()
         shown = await desk.plugin.until(-(-len(whole) // 40))

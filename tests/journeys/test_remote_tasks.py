@@ -77,6 +77,7 @@ async def test_a_forged_push_changes_nothing(
 
 
 @pytest.mark.case("T70")
+@pytest.mark.case("T72")
 async def test_an_agent_whose_card_changed_gets_nothing_until_the_operator_agrees(
     telegram: FakeTelegram, agent: ScriptedAgent, gateway: GatewayProcess
 ) -> None:

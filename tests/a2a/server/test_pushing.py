@@ -146,6 +146,7 @@ async def is_empty(store: Store, conversation: str) -> bool:
     return conversation not in lanes and not await store.begun()
 
 
+@pytest.mark.case("T30")
 async def test_a_redirect_is_not_followed(store: Store, receiver: PushReceiver) -> None:
     receiver.statuses.extend([302] * len(EVERYTHING))
     receiver.headers["Location"] = f"{receiver.base}/elsewhere"

@@ -98,6 +98,7 @@ async def test_a_failure_behind_the_first_event_is_an_event() -> None:
             assert (await stream.rest())[-1]["error"]["status"] == "UNAVAILABLE"
 
 
+@pytest.mark.case("T78")
 async def test_a_quiet_stream_has_comments() -> None:
     async with serving(heartbeat=0.01) as site:
         task = await site.start("hold")
@@ -143,6 +144,7 @@ async def test_who_never_reads_is_dropped_and_others_are_served() -> None:
         deaf.close()
 
 
+@pytest.mark.case("T78")
 async def test_an_owner_has_only_so_many_streams_open() -> None:
     async with serving(limits={"streams_per_owner": 1}) as site:
         task = await site.start("hold")
@@ -153,6 +155,7 @@ async def test_an_owner_has_only_so_many_streams_open() -> None:
         site.tasks.released.set()
 
 
+@pytest.mark.case("T78")
 async def test_a_reader_that_the_task_cut_off_subscribes_again() -> None:
     async with serving() as site:
         site.tasks.most_queued = 5
