@@ -14,13 +14,13 @@ from core.answer import Answer, answer_of, artifact_pieces, end_of
 from core.assembly import Assembly, Change
 from core.crashpoint import crashpoint
 from core.delivery import Piece
-from core.followed import MadeKnown
 from core.helm import Delegate, Helm
 from core.notices import notice
 from core.parts import Text
 from core.preview import Preview
 from core.push import PushTarget
 from core.record import kind_of, record_of
+from core.steps import MadeKnown
 from core.store import (
     Disposition,
     InboxRecord,

@@ -16,7 +16,7 @@ from core.crashpoint import crashpoint
 from core.delivery import Piece, RenderedPiece
 from core.errors import AgentError, Busy, LeaseLost
 from core.files import NO_FILES, Files, keep_files
-from core.followed import Follower, Report, failed
+from core.followed import Follower, Report
 from core.helm import Delegate
 from core.identity import Address
 from core.notices import notice
@@ -27,6 +27,7 @@ from core.plugin import AgentPlugin
 from core.preview import Preview, Previews
 from core.pursuit import Pursuit
 from core.push import PushBook, PushTarget
+from core.steps import failed
 from core.store import Lanes, Observation, OpenTask, SubmissionState, Turn, TurnEnd, Turns, TurnState
 from core.telemetry import Telemetry
 from core.vigil import Vigils

@@ -16,7 +16,8 @@ from a2a.server.port import Message, ServedEvent, ServedTask, StatusChange
 from a2a.server.served_words import said_of, task_of
 from core.agent import Artifact, ArtifactUpdate, Metadata, TaskState
 from core.clock import Instant
-from core.followed import Followed, Step, is_same, state_now
+from core.followed import Followed, Step, state_now
+from core.steps import is_same
 
 READER_BOUND = 1000  # events that a reader may be behind: seconds of a fast stream
 Position = tuple[int, int]
