@@ -13,16 +13,23 @@ from core.errors import NotAccepted, TaskUnknown
 from tests.a2a.asking import ask, failure, heard, ref_of, words
 from tests.a2a.conftest import Connect
 from tests.a2a.server.site import serving
-from tests.peers.processes import ROOT, peer_program
+from tests.peers.processes import ROOT, peer_program, peer_script
 
 KEY = "a-key-of-a-caller-0123456789"
 KNOWN: dict[str, Any] = {"anonymous": "off", "callers": [{"name": "sdk", "key": KEY}], "extended_card": True}
 
 
-async def sdk_client(url: str, interface: str) -> dict[str, Any]:
-    """What the SDK made of everything it can ask."""
+def python() -> list[str]:
     # -P keeps the checkout off sys.path: its own package `a2a` would hide the SDK's.
-    command = [peer_program("a2a-sdk", "python"), "-P", str(ROOT / "tests" / "peers" / "sdk_client.py")]
+    return [peer_program("a2a-sdk", "python"), "-P", str(ROOT / "tests" / "peers" / "sdk_client.py")]
+
+
+def javascript() -> list[str]:
+    return peer_script("a2a-js-sdk", "js_sdk_client.mjs")
+
+
+async def sdk_client(command: list[str], url: str, interface: str) -> dict[str, Any]:
+    """What the SDK made of everything it can ask."""
     pipe = asyncio.subprocess.PIPE
     asking = ["--url", url, "--interface", interface, "--key", KEY]
     client = await asyncio.create_subprocess_exec(*command, *asking, stdout=pipe, stderr=pipe)
@@ -36,7 +43,7 @@ async def sdk_client(url: str, interface: str) -> dict[str, Any]:
 @pytest.mark.parametrize("interface", SPOKEN)
 async def test_the_sdk_can_do_everything_over_every_interface(interface: str) -> None:
     async with serving(**KNOWN) as site:
-        told = await sdk_client(site.base, interface)
+        told = await sdk_client(python(), site.base, interface)
     lists = {"listed": 2, "more": True, "next": True} if interface.endswith("1.0") else {}
     pushes = {} if interface == "HTTP+JSON/0.3" else {"pushes": [1, 0]}
     assert told == {
@@ -57,6 +64,40 @@ async def test_the_sdk_can_do_everything_over_every_interface(interface: str) ->
         "extended": "Research desk",
         **lists,
         **pushes,
+    }
+
+
+# How the SDK's errors are called over each interface; over HTTP+JSON of 0.3 it does not tell them apart.
+JS_ERRORS = {
+    "JSONRPC/1.0": "JsonRpc{}",
+    "JSONRPC/0.3": "JsonRpc{}",
+    "HTTP+JSON/1.0": "Rest{}",
+    "HTTP+JSON/0.3": "Error",
+}
+
+
+@pytest.mark.peer("a2a-js-sdk")
+@pytest.mark.parametrize("interface", SPOKEN)
+async def test_the_sdk_for_javascript_can_do_everything_over_every_interface(interface: str) -> None:
+    async with serving(**KNOWN) as site:
+        told = await sdk_client(javascript(), site.base, interface)
+    error = JS_ERRORS[interface].format
+    assert told == {
+        "name": "Research desk",
+        "interfaces": 4,
+        "sent": "hello",
+        "streamed": "0 1 2 ",
+        "bare": "a bare answer",
+        "asked": "TASK_STATE_INPUT_REQUIRED",
+        "question": "Which day?",
+        "answered": "You said Tuesday",
+        "ended": error("UnsupportedOperationError"),
+        "subscribed": True,
+        "canceled": "TASK_STATE_CANCELED",
+        "again": error("TaskNotCancelableError"),
+        "push": ["https://example.com/hook", "t", "secret"],
+        "unknown": error("TaskNotFoundError"),
+        **({"listed": 2, "more": True, "next": True} if interface.endswith("1.0") else {}),
     }
 
 
