@@ -15,7 +15,7 @@ from core.router import ThreadFact
 K = TypeVar("K")
 V = TypeVar("V")
 
-BOUND = 20_000  # entries a table; about 10 MB of conversations at the bound
+BOUND = 10_000  # entries a table; about 5 MB of conversations at the bound
 QUEUES = 4_096  # threads whose queued messages are remembered whole; about 10 MB of messages of 1 kB
 
 
