@@ -237,7 +237,7 @@ async def test_equal_sends_of_an_idempotent_caller_are_one(store: Store) -> None
 
 async def streams(tasks: ServedTasks, caller: Caller, request: Send) -> Message | ServedTask:
     """The first word of a stream."""
-    async for event in tasks.stream(caller, request):
+    async for event, *_ in tasks.stream(caller, request):
         assert isinstance(event, Message | ServedTask)
         return event
     raise AssertionError("the stream said nothing")
