@@ -45,7 +45,8 @@ class Gather:
 
 
 class ReplyWindow:
-    """One pending request. Give it to `Intake.accept`, wait for `answer`, write it, say `written`; `leave` in any case.
+    """One pending request. Give it to `Intake.accept`, wait for `answer`, say that it `writes` and that this is
+    `written`; `leave` in any case.
 
     `until`: when the sender stops asking for this message. `carry` puts a delivery into the form in which this
     request can be answered, None for what it cannot carry; pure. `returns`: a request that stays unanswered is made
@@ -70,9 +71,17 @@ class ReplyWindow:
         """When the sender stops asking: counted from the first request for the message."""
         return self.until if self._shared is None else self._shared.held.until
 
-    async def close(self, words: str) -> str:
-        """Answer with these words of the channel's own, unless an answer was faster; what is to be written."""
-        return words if self._shared is None else await self._shared.close(words)
+    async def close(self, words: str, seconds: float) -> str:
+        """Answer with these words of the channel's own, unless an answer was faster; what is to be written.
+
+        A store that needs longer than so many seconds is not waited for: the words are then for this request alone.
+        """
+        return words if self._shared is None else await self._shared.close(words, seconds)
+
+    def writes(self) -> None:
+        """The answer's first byte is about to leave: from here on nobody can say that it was certainly not seen."""
+        if self._shared is not None:
+            self._shared.may_be_seen = True
 
     def written(self) -> None:
         """The answer was handed to the connection."""
@@ -97,14 +106,13 @@ class _Shared:
         self.taken, self.changed, self.news = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self.written = False
         self.returns = window is None or window.returns
-        self.was_asked = False  # since the answer was taken, a request was there that may have got it
+        self.may_be_seen = False  # a request began to be answered
         if held.answer is not None:
             self.give(held.answer)
 
     def enter(self, window: ReplyWindow) -> None:
         window._shared, self.carry = self, window.carry
         self.requests.append(window)
-        self.was_asked = self.was_asked or self.answer is not None
         self.changed.set()
 
     def leave(self, window: ReplyWindow, *, unheard: bool) -> None:
@@ -118,7 +126,6 @@ class _Shared:
 
     def give(self, answer: str) -> None:
         self.answer = answer
-        self.was_asked = self.was_asked or bool(self.requests)
         self.taken.set()
 
     def is_open(self, now: Instant) -> bool:
@@ -134,11 +141,11 @@ class _Shared:
         """Nobody is there for the answer, and nobody will come."""
         return not self.requests and not self.returns
 
-    async def close(self, words: str) -> str:
-        if self.answer is None and not await self._windows.take(self, "", words):
-            with suppress(TimeoutError):  # whoever was faster has stored it and gives it now
-                async with asyncio.timeout(GRACE):
-                    await self.taken.wait()
+    async def close(self, words: str, seconds: float) -> str:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(max(0.0, seconds)):
+                if self.answer is None and not await self._windows.take(self, "", words):
+                    await self.taken.wait()  # whoever was faster has stored it and gives it now
         return self.answer or words
 
 
@@ -240,13 +247,13 @@ class Windows:
         await self._until_written(shared)
         if shared.written:
             outcome: Outcome | None = Sent((), presumed=True)
-        elif shared.was_asked:
+        elif shared.may_be_seen:
             outcome = Unknown("the request that took the answer ended before it was written")
         else:
             await patiently(lambda: self._store.unride(shared.envelope, delivery.id), self._telemetry)
             outcome = None
         seconds = round(self._clock.now() - begun, 6)
-        name = "written" if shared.written else "lost" if shared.was_asked else "not_fetched"
+        name = "written" if shared.written else "lost" if shared.may_be_seen else "not_fetched"
         self._telemetry.event(
             "window.carried", delivery=delivery.id, envelope=shared.envelope, outcome=name, duration=seconds
         )

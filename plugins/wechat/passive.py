@@ -3,8 +3,9 @@
 The platform waits five seconds for each of three requests with the same message (developer guide, "passive replies").
 "success" ends that. An account that may send customer-service messages says it as soon as an answer does not come in
 time; one that may not leaves the first two requests without a word, so that the answer has fifteen seconds, and closes
-the third with a short notice that the answer can be fetched. Nothing is ever written after `reply_within`: the platform
-may have hung up, and would show the answer to nobody.
+the third with a short notice that the answer can be fetched. Nothing is ever written after `reply_within`, counted from
+the request's head: the platform may have hung up, and would show the answer to nobody. So a store that is slow just
+then is not waited for: what it has not taken in time goes another way.
 """
 
 import asyncio
@@ -23,6 +24,7 @@ from plugins.wechat.render import TEXT_LIMIT
 REQUESTS = 3  # with the same message, before the platform gives up
 SHARE = 0.9  # of the platform's patience is what `reply_within` stands for: 4.5 of 5 seconds
 EARLIER = 0.9  # of `reply_within` is spent waiting, the rest on writing
+CLOSING = 0.95  # of `reply_within` the store may take for the notice that ends the last request
 REMEMBERED = 10_000  # messages whose requests are counted; past it one more may wait in vain
 
 SUCCESS = "success"
@@ -53,6 +55,10 @@ class Pace:
     @property
     def all_requests(self) -> float:
         return REQUESTS * self.patience
+
+    def left(self, began: float, share: float = 1.0) -> float:
+        """Until this share of `reply_within` is over for a request that `began` then, on the monotonic clock."""
+        return began + share * self.reply_within - time.monotonic()
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +114,7 @@ def marked(delivery: Delivery) -> str:
 
 
 class Reply:
-    """One request and what it is answered with. `began` is when it arrived, on the monotonic clock."""
+    """One request and what it is answered with. `began` is when its head arrived, on the monotonic clock."""
 
     def __init__(self, request: web.Request, window: ReplyWindow, pace: Pace, write: Write, began: float) -> None:
         self._request, self._window, self._pace, self._write = request, window, pace, write
@@ -118,38 +124,39 @@ class Reply:
         """The answer, or else what makes the platform ask again, or no more."""
         answer = await self._window.answer(self._left(EARLIER))
         if answer is None and is_last and not may_send:
-            answer = await self._window.close(sentence("answer_later", language))
-        if answer is not None:
-            return await self._say(answer)
-        if is_last or not self._window.returns:
-            self._window.leave()
-            return success()
-        self._window.leave(unheard=True)
+            answer = await self._window.close(sentence("answer_later", language), self._left(CLOSING))
+        response = await self._said(answer, is_last=is_last) if self._left() > 0 else None
+        if response is not None:
+            return response
+        self._window.leave(unheard=not is_last)
         return await hold(self._request, self._pace, self._began)
 
-    async def _say(self, answer: str) -> web.StreamResponse:
-        if self._left() <= 0:  # too late to be heard
-            return await self._lost()
-        body = self._write(answer)
-        response = web.Response(text=body, content_type="text/xml", charset="utf-8") if answer else success()
+    async def _said(self, answer: str | None, *, is_last: bool) -> web.StreamResponse | None:
+        """What the platform was told; None when it shall ask again, or has hung up."""
+        if answer is not None:
+            return await self._written(self._write(answer))
+        if not is_last and self._window.returns:
+            return None
+        self._window.leave()
+        return success()
+
+    async def _written(self, body: str) -> web.StreamResponse | None:
+        response = web.Response(text=body, content_type="text/xml", charset="utf-8")
+        self._window.writes()
         try:
             await response.prepare(self._request)
             await response.write_eof()
         except ConnectionError:
-            return await self._lost()
+            return None
         transport = self._request.transport
         if transport is None or transport.is_closing():
-            return await self._lost()
+            return None
         self._window.written()
         self._window.leave()
         return response
 
-    async def _lost(self) -> web.StreamResponse:
-        self._window.leave(unheard=True)
-        return await hold(self._request, self._pace, self._began)
-
     def _left(self, share: float = 1.0) -> float:
-        return self._began + share * self._pace.reply_within - time.monotonic()
+        return self._pace.left(self._began, share)
 
 
 async def hold(request: web.Request, pace: Pace, began: float) -> web.StreamResponse:

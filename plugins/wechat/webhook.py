@@ -8,6 +8,7 @@ In plain mode the signature does not cover the body, so a captured query could s
 to the first message it came with, here and, as a dedupe key, over restarts.
 """
 
+import asyncio
 import time
 from collections import OrderedDict
 from typing import TYPE_CHECKING
@@ -20,13 +21,14 @@ from core.envelope import Inbound, Unreadable
 from core.errors import Busy, StoreUnavailable
 from core.notices import sentence
 from core.parts import File
-from core.plugin import Accepted, Duplicate, Intake
+from core.plugin import Accepted, Admission, Duplicate, Intake
 from core.window import Gather, ReplyWindow
 from plugins.wechat import xml
 from plugins.wechat.cipher import BadSeal, Seal, is_signature, opened, signature
 from plugins.wechat.health import Health
 from plugins.wechat.incoming import Incoming, without_files
 from plugins.wechat.passive import (
+    EARLIER,
     GATHER,
     REQUESTS,
     Asked,
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
 
 FRESH = 300.0  # seconds that a signed query is good for, either way; the platform signs each request anew
 FETCHING = 0.8  # of `reply_within` is what a request waits for a file; the rest is for the answer
+BEGAN = web.RequestKey("began", float)  # when its head arrived, on the monotonic clock
 STARTING_RETRY_AFTER = "2"  # seconds
 NONCES = 20_000  # remembered in plain mode; past it the oldest, which is stale by then unless 66 come in a second
 _TYPES = ("text/xml", "application/xml")
@@ -107,6 +110,7 @@ class Webhook:
             raise _forbidden("stale_signature")
 
     def _check_push(self, request: web.Request) -> None:
+        request[BEGAN] = time.monotonic()
         self._check_query(request)
         if self._seals and (_one(request, "encrypt_type") != "aes" or not _one(request, "msg_signature")):
             raise _forbidden("not_encrypted")
@@ -129,20 +133,20 @@ class Webhook:
         return web.Response(text=_one(request, "echostr"), content_type="text/plain", headers=headers)
 
     async def _receive(self, request: web.Request, raw: bytes) -> web.StreamResponse:
-        began = time.monotonic()
         words, seal = self._opened(raw)
         nonce = "" if self._seals else self._spent(request, words)
         item = inbound(words, language=self._language, nonce=nonce)
         if self._intake is None:
             raise _later("not_receiving", STARTING_RETRY_AFTER)
+        began = request[BEGAN]
         if isinstance(item, Unreadable) or item.is_event:
-            await self._keep(self._intake, item)
-            return success()
+            kept = await self._admitted(self._intake, item, began)
+            return success() if kept is not None else await hold(request, self._pace, began)
         asked = self._requests.count(item.keys[0], began)
         whole = await self._whole(self._intake, item, words, asked, began)
         if whole is None:
             return await hold(request, self._pace, began)
-        return await self._answered(self._intake, request, whole, self._writer(request, words, seal), asked, began)
+        return await self._answered(self._intake, request, whole, self._writer(request, words, seal), asked)
 
     async def _whole(self, intake: Intake, item: Inbound, words: bytes, asked: Asked, began: float) -> Inbound | None:
         """With the file it brings, within this request or the next; None: not yet. The last one waits no longer.
@@ -154,26 +158,21 @@ class Webhook:
         media_id = media_in(words)
         if not media_id or not await intake.lets_in(item):
             return without_files(item)
-        left = began + FETCHING * self._pace.reply_within - time.monotonic()
-        found = await self._incoming.with_files(item, media_id, left)
+        found = await self._incoming.with_files(item, media_id, self._pace.left(began, FETCHING))
         is_young = self._clock.monotonic() - self._opened_at < self._pace.all_requests
         return without_files(item) if found is None and (is_young or asked.number >= REQUESTS) else found
 
     async def _answered(
-        self, intake: Intake, request: web.Request, item: Inbound, write: Write, asked: Asked, began: float
+        self, intake: Intake, request: web.Request, item: Inbound, write: Write, asked: Asked
     ) -> web.StreamResponse:
-        now = self._clock.now()
-        until = now + self._pace.all_requests - (time.monotonic() - asked.began)
-        gather = None if self._may_send() else Gather(now + GATHER * self._pace.reply_within, joined)
-        carry = carried if self._may_send() else carried_in_words
-        window = ReplyWindow(until, carry, returns=self._waits(), gather=gather)
+        began, window = request[BEGAN], self._window(asked, request[BEGAN])
         try:
-            (admission,) = await intake.accept([item], window=window)
+            admission = await self._admitted(intake, item, began, window)
         except Busy:
             busy = write(sentence("busy", self._language))
             return web.Response(text=busy, content_type="text/xml", charset="utf-8")
-        except StoreUnavailable as error:
-            raise _later("store", str(max(1, round(error.retry_after)))) from error
+        if admission is None:
+            return await hold(request, self._pace, began)
         if not isinstance(admission, Accepted | Duplicate) or not admission.envelope:
             return success()
         is_last = asked.number >= REQUESTS or window.ends - self._clock.now() <= 1.2 * self._pace.patience
@@ -183,13 +182,25 @@ class Webhook:
         finally:
             window.leave(unheard=True)  # where it was cut off; one that has left stays as it is
 
-    async def _keep(self, intake: Intake, item: Inbound | Unreadable) -> None:
+    def _window(self, asked: Asked, began: float) -> ReplyWindow:
+        now = self._clock.now()
+        until = now + self._pace.all_requests - (time.monotonic() - asked.began)
+        gather = None if self._may_send() else Gather(now + self._pace.left(began, GATHER), joined)
+        carry = carried if self._may_send() else carried_in_words
+        return ReplyWindow(until, carry, returns=self._waits(), gather=gather)
+
+    async def _admitted(
+        self, intake: Intake, item: Inbound | Unreadable, began: float, window: ReplyWindow | None = None
+    ) -> Admission | None:
+        """None: not within the time for an answer. What the store takes nevertheless, the next request finds there."""
         try:
-            await intake.accept([item])
-        except Busy as error:
-            raise _later("busy", str(max(1, round(error.retry_after)))) from error
+            async with asyncio.timeout(self._pace.left(began, EARLIER)):
+                (admission,) = await intake.accept([item], window=window)
+        except TimeoutError:
+            return None
         except StoreUnavailable as error:
             raise _later("store", str(max(1, round(error.retry_after)))) from error
+        return admission
 
     def _opened(self, raw: bytes) -> tuple[bytes, Seal | None]:
         if not self._seals:

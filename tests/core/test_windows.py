@@ -136,9 +136,20 @@ async def test_a_request_that_broke_and_does_not_come_again_leaves_an_unknown(st
     async with world(store, on_unknown="skip") as desk:
         window = await asks(desk, "hello", "1", left=0.1)
         assert await window.answer(PATIENT) == "HELLO"
+        window.writes()
         window.leave(unheard=True)
         assert await outcomes(desk, 1) == ["unknown"]
         assert desk.plugin.sent == []
+
+
+async def test_an_answer_that_no_request_began_to_write_is_sent_after_all(store: Store) -> None:
+    """It came when its sender had just stopped listening."""
+    async with world(store) as desk:
+        window = await asks(desk, "hello", "1")
+        assert await window.answer(PATIENT) == "HELLO"
+        window.leave()
+        assert await desk.plugin.until(1) == ["HELLO"]
+        assert await outcomes(desk, 1) == ["delivered"]
 
 
 async def test_what_a_request_cannot_carry_is_sent_and_the_request_goes_on_waiting(store: Store) -> None:
@@ -156,7 +167,7 @@ async def test_the_channels_own_words_close_a_window_and_the_answer_is_sent(stor
     agent.script = parked
     async with world(store, agent) as desk:
         window = await asks(desk, "hello", "1")
-        assert await window.close("one moment") == "one moment"
+        assert await window.close("one moment", PATIENT) == "one moment"
         window.written()
         window.leave()
         again = await asks(desk, "hello", "1")
@@ -170,7 +181,7 @@ async def test_an_answer_that_was_faster_than_the_channels_own_words_is_what_is_
     async with world(store) as desk:
         window = await asks(desk, "hello", "1")
         assert await window.answer(PATIENT) == "HELLO"
-        assert await window.close("one moment") == "HELLO"
+        assert await window.close("one moment", PATIENT) == "HELLO"
         window.written()
         window.leave()
 

@@ -1,8 +1,11 @@
 """The least that has to happen before what a test is about: messages, answers and attempts in one call each."""
 
-from collections.abc import Iterable
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
+from pathlib import Path
 from typing import Protocol
 
 from core.agent import Road, TaskState
@@ -191,3 +194,15 @@ def asking(turn: Turn, *pieces: RenderedPiece, task_id: str = "") -> Observation
 
 def unknown(turn: Turn) -> Observation:
     return Observation(turn=turn, submission=SubmissionState.UNKNOWN, end=TurnEnd(TurnState.INTERRUPTED, "lost answer"))
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Another process's hold on the whole file."""
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    try:
+        yield
+    finally:
+        other.execute("ROLLBACK")
+        other.close()

@@ -6,8 +6,7 @@ import resource
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -16,20 +15,8 @@ from core.errors import ConfigurationError, StoreUnavailable
 from core.store import Admitted, AlreadySeen
 from gateway.store.rules import Policy
 from gateway.store.sqlite import SqliteStore, schema
-from tests.store.line import DESK, Line, ManualClock, message
+from tests.store.line import DESK, Line, ManualClock, locked, message
 from tests.waiting import until
-
-
-@contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Another process's hold on the whole file."""
-    other = sqlite3.connect(path, isolation_level=None)
-    other.execute("BEGIN EXCLUSIVE")
-    try:
-        yield
-    finally:
-        other.execute("ROLLBACK")
-        other.close()
 
 
 @pytest.mark.case("T81")
