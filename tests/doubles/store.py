@@ -123,8 +123,9 @@ class MemoryStore(FollowedTables):
         place = self._place(source, item)
         person = self._people.setdefault((source.key, inbound.sender), Person(new_id(), item.owner, item.language))
         person = self._people[source.key, inbound.sender] = replace(person, language=item.language)
-        seq = place.newest = next(self._seqs)
-        hands_over = item.scope is not ContextScope.NOTIFY and self._hand_over(place.id)
+        seq, hands_over = next(self._seqs), False
+        if item.scope is not ContextScope.NOTIFY:
+            place.newest, hands_over = seq, self._hand_over(place.id)
         thread, command = self._pick(place, person, item, seq)
         envelope = Envelope(
             item.envelope_id,

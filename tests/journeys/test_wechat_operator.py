@@ -79,7 +79,7 @@ async def test_an_answer_to_somebody_who_left_is_shown_as_dead_until_it_is_sent_
         line.platform.people[ANN].follows = True
         line.platform.wrote(ANN)
         assert await line.gateway.say(f"deliveries/{dead[ANN]}:retry", {}) == 200
-        assert "answer: hello" in (await line.platform.until_shown(ANN, 1))[0]
+        assert (await line.platform.until_shown(ANN, 1))[0].removeprefix("(again) ") == "answer: hello"
         await line.gateway.until_delivered()
         assert await line.gateway.say(f"deliveries/{dead[ANN]}:retry", {}) == 409
         assert await line.gateway.say(f"deliveries/{dead[BOB]}:discard", {}) == 200

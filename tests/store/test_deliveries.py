@@ -7,6 +7,7 @@ import pytest
 
 from core.agent import TaskState
 from core.delivery import Delivery, DeliveryState, Op
+from core.envelope import ContextScope
 from core.store import NotBefore, Observation, Settlement, Turn
 from tests.store.line import DESK, HOUR, Line, answered, message, piece, task
 
@@ -226,6 +227,13 @@ async def test_a_direct_answer_quotes_its_question_only_when_another_message_cam
 
     quotes = [(await line.show(turn.conversation, id)).quote for id in ("2", "3", "4")]
     assert quotes == ["", "56", ""]
+
+
+async def test_an_event_comes_between_no_question_and_its_answer(line: Line) -> None:
+    turn = await line.begin(await line.admit(message("one", message_id="55")))
+    await line.admit(message("left", scope=ContextScope.NOTIFY))
+    await line.answer(turn, piece("artifact:1", "a"))
+    assert (await line.show(turn.conversation, "1")).quote == ""
 
 
 async def test_where_others_read_along_the_first_part_quotes_its_question(line: Line) -> None:

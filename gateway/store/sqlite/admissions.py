@@ -160,8 +160,9 @@ def _admit_message(tx: Tx, source: Source, item: Candidate, policy: Policy, now:
         return AlreadySeen(seen)
     place = _place(tx, source, item, now)
     person = _person(tx, source, item)
-    seq = place.newest_seq = next_seq(tx)
-    hands_over = item.scope is not _NOTIFY and _hands_over(tx, place, policy, now)
+    seq, hands_over = next_seq(tx), False
+    if item.scope is not _NOTIFY:
+        place.newest_seq, hands_over = seq, _hands_over(tx, place, policy, now)
     agent, fallback = item.agents_for(place.chosen)
     if agent != place.agent and not item.is_called:
         tx.flush()

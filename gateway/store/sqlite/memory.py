@@ -33,7 +33,7 @@ class Place:
     generation: int
     is_direct: bool
     waits_for_user: bool  # it has deliveries that wait until the person writes again
-    newest_seq: int  # of its envelopes
+    newest_seq: int  # of what was said here; events and edits come between no question and its answer
     chosen: str = ""  # the agent that its people chose; "" leaves it to the account's routes
     is_followed: bool = False  # its channel follows the work itself
     active: dict[str, ThreadFact] | None = None  # its active threads, oldest first; None: to be read

@@ -18,7 +18,7 @@ WHERE c.id = ?;
 SELECT EXISTS (SELECT 1 FROM delivery WHERE conversation = ? AND is_troubled = 1 AND state = 'waiting_for_user');
 
 -- name: newest_here
-SELECT coalesce(max(seq), 0) FROM envelope WHERE conversation = ?;
+SELECT coalesce(max(seq), 0) FROM envelope WHERE conversation = ? AND context_scope <> 'notify';
 
 -- name: aliases
 SELECT old_chat, new_chat FROM chat_alias WHERE source = ?;

@@ -277,6 +277,15 @@ async def test_whoever_left_gets_nothing_and_nobody_tries_again(platform: FakeWe
         assert platform.calls[SEND] == 1
 
 
+async def test_an_answer_after_a_mere_event_is_not_said_to_be_of_an_earlier_question(
+    platform: FakeWechat, store: Store
+) -> None:
+    async with account(platform, store, taking(8)) as there:
+        await there.pushes.says(ANN, "hello")
+        await there.pushes.event(ANN, "VIEW", EventKey="https://example.com/")
+        assert await platform.until_shown(ANN, 1) == ["HELLO"]
+
+
 @pytest.mark.case("DEL-23")
 async def test_two_accounts_in_one_process_are_two_conversations(platform: FakeWechat, store: Store) -> None:
     async with account(platform, store) as one, account(platform, store, name="other") as other:
