@@ -43,9 +43,9 @@ class PushReceiver(Loopback):
         self.changes.mark()
         return web.Response(status=status, headers=self.headers)
 
-    def told(self, path: str) -> list[str]:
-        """What a path was told, one word each."""
-        return [_word(one.body) for one in self.received if one.path == path]
+    def told(self, path: str, *, task: str = "") -> list[str]:
+        """What a path was told, one word each; of one task, where it is named."""
+        return [_word(one.body) for one in self.received if one.path == path and task in ("", one.body["task"])]
 
 
 def _word(body: dict[str, Any]) -> str:

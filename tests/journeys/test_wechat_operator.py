@@ -4,15 +4,30 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.fakes.agent_events import Event, artifact, completed, working
-from tests.fakes.agent_scripts import Call, echo
-from tests.fakes.wechat import open_id
+from tests.fakes.agent_scripts import AgentScript, Call, echo
+from tests.fakes.wechat import errcode, open_id
 from tests.journeys.setting_wechat import Line, official_account
 
 ANN, BOB = open_id("ann"), open_id("bob")
+KEY = "caller-secret-0123456789"
+
+
+def answering(may_answer: asyncio.Event, *, to: str = "") -> AgentScript:
+    """What is asked is answered once it may be; where `to` is given, only that waits."""
+
+    async def script(call: Call) -> AsyncIterator[Event]:
+        yield working()
+        if to in ("", call.text):
+            await may_answer.wait()
+        yield artifact(f"answer: {call.text}", last=True)
+        yield completed()
+
+    return script
 
 
 @pytest.mark.case("SRC-19")
@@ -57,14 +72,7 @@ async def test_an_answer_to_somebody_who_left_is_shown_as_dead_until_it_is_sent_
     tmp_path: Path,
 ) -> None:
     may_answer = asyncio.Event()
-
-    async def slow(call: Call) -> AsyncIterator[Event]:
-        yield working()
-        await may_answer.wait()
-        yield artifact(f"answer: {call.text}", last=True)
-        yield completed()
-
-    async with official_account(tmp_path / "desk", slow, reply_within=0.1) as line:
+    async with official_account(tmp_path / "desk", answering(may_answer), reply_within=1.0) as line:
         await line.gateway.start()
         for person in (ANN, BOB):
             await line.pushes.says(person, "hello")
@@ -85,6 +93,59 @@ async def test_an_answer_to_somebody_who_left_is_shown_as_dead_until_it_is_sent_
         assert await line.gateway.say(f"deliveries/{dead[BOB]}:discard", {}) == 200
         assert Counter((await line.gateway.summary())["deliveries"]) == Counter(delivered=1, discarded=1)
         assert len(line.platform.people[ANN].texts) == 1
+
+
+@pytest.mark.case("DEL-18")
+async def test_whoever_has_it_sent_again_is_told_that_it_is_queued_and_then_why_it_failed_again(tmp_path: Path) -> None:
+    may_answer = asyncio.Event()
+    async with official_account(tmp_path / "desk", answering(may_answer), reply_within=1.0) as line:
+        line.platform.script.add("message/custom/send", errcode(43004), times=None)
+        await line.gateway.start()
+        await line.pushes.says(ANN, "hello")
+        may_answer.set()
+        await line.gateway.event("delivery.attempted", outcome="dead")
+        (dead,) = await line.gateway.items("deliveries?state=dead")
+
+        told = await line.gateway.api(f"deliveries/{dead['id']}:retry", "POST")
+        assert told["state"] != "delivered"
+
+        await line.gateway.event("delivery.attempted", outcome="dead", n=2)
+        (dead,) = await line.gateway.items("deliveries?state=dead")
+        assert "not_followed (43004)" in dead["reason"]
+        assert Counter((await line.gateway.summary())["deliveries"]) == Counter(dead=1)
+
+
+@pytest.mark.case("DEL-22")
+async def test_what_another_agent_asks_shows_up_in_no_chat_and_moves_nobodys_address(tmp_path: Path) -> None:
+    """Also where it names a person's session, or writes while the person waits for an answer."""
+    may_answer = asyncio.Event()
+    async with official_account(tmp_path / "desk", answering(may_answer, to="slow"), reply_within=1.0) as line:
+        callers = [{"name": "partner", "key": KEY}]
+        line.gateway.configure("plugins.partners", kind="a2a", agent="remote", callers=callers)
+        line.gateway.private.add(KEY)
+        await line.gateway.start()
+        await line.pushes.says(ANN, "slow")
+        (session,) = await line.gateway.items("sessions")
+
+        task = await called(line, "partner", session["ref"])
+        assert "answer: partner" in str(task["artifacts"])
+        may_answer.set()
+
+        assert await line.platform.until_shown(ANN, 1) == ["answer: slow"]
+        await line.gateway.at_rest()
+        assert list(line.platform.people) == [ANN]
+        assert len({task.wire()["contextId"] for task in line.agent.tasks}) == 2
+
+
+async def called(line: Line, text: str, context: str) -> dict[str, Any]:
+    """The task of another agent's blocking call, which names this context."""
+    message = {"messageId": text, "role": "ROLE_USER", "parts": [{"text": text}], "contextId": context}
+    headers = {"X-API-Key": KEY, "A2A-Version": "1.0"}
+    url = f"{line.gateway.base}/a2a/remote/message:send"
+    async with line.gateway.http.post(url, json={"message": message}, headers=headers) as answer:
+        answer.raise_for_status()
+        task: dict[str, Any] = (await answer.json(content_type=None))["task"]
+        return task
 
 
 async def metrics(line: Line) -> str:

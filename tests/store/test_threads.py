@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from core.agent import TaskState
 from core.envelope import Candidate
 from core.store import Observation, SubmissionState, TurnEnd, TurnState
@@ -99,6 +101,7 @@ async def test_the_answer_to_an_open_question_joins_its_thread(line: Line) -> No
     assert (await line.say("Friday")).thread == turn.thread
 
 
+@pytest.mark.case("SEC-03")
 async def test_a_question_is_open_to_the_person_it_asks_and_to_nobody_else(line: Line) -> None:
     turn = await line.begin(await line.say("book a table", chat="-100", sender="ann"))
     await line.ask_back(turn)

@@ -131,6 +131,23 @@ async def test_a_receiver_that_is_busy_is_told_again_and_in_order(store: Store, 
         assert receiver.requests == len(EVERYTHING) + 2
 
 
+@pytest.mark.case("DEL-17")
+async def test_in_a_burst_each_change_of_each_task_is_told_once_and_in_order(
+    store: Store, receiver: PushReceiver
+) -> None:
+    """A busy receiver is told again what it refused, and nothing else twice."""
+    count = 30
+    receiver.statuses.extend([503] * 10)
+    async with desk(store, FakeAgent(works), allow_push_private=True) as there:
+        config = PushConfig(f"{receiver.base}/hook")
+        await asyncio.gather(*(pushed(there, config, f"question {number}") for number in range(count)))
+
+        await receiver.changes.until(lambda: len(receiver.received) == count * len(EVERYTHING))
+        tasks = {one.body["task"] for one in receiver.received}
+        assert len(tasks) == count
+        assert all(receiver.told("/hook", task=task) == EVERYTHING for task in tasks)
+
+
 async def test_a_receiver_that_is_gone_is_left_alone(store: Store, receiver: PushReceiver) -> None:
     receiver.statuses.extend([410])
     async with desk(store, FakeAgent(works), allow_push_private=True) as there:

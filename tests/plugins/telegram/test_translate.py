@@ -136,6 +136,7 @@ class TestGroups:
         found = read_update(message=tg.message(chat={"id": -9, "type": kind}))
         assert found == Ignored("700000001", f"chat type {kind}")
 
+    @pytest.mark.case("SRC-11")
     @pytest.mark.case("TG-04")
     def test_a_mention_after_an_emoji_is_found(self) -> None:
         said = mention("😀 @desk_bot help", 3, 9)
@@ -256,6 +257,7 @@ class TestOtherContent:
         said = inbound(tg.message(None, **content))
         assert (said.unsupported, said.parts) == (kind, ())
 
+    @pytest.mark.case("SRC-11")
     @pytest.mark.case("SEC-08")
     def test_a_file_is_not_referred_to_by_a_url(self) -> None:
         said = inbound(tg.message(None, photo=tg.photo(), caption="see"))
@@ -291,6 +293,8 @@ class TestOtherContent:
         "kind", ["channel_post", "edited_channel_post", "my_chat_member", "callback_query", "newest"]
     )
     @pytest.mark.case("T07")
+    @pytest.mark.case("SEC-03")
+    @pytest.mark.case("SRC-18")
     def test_other_kinds_of_update_are_passed_over(self, kind: str) -> None:
         assert read_update(**{kind: tg.message(chat=CHANNEL)}) == Ignored("700000001", f"update kind {kind}")
 

@@ -48,7 +48,7 @@ async def test_the_url_check_gets_its_echostr_back_as_plain_text(platform: FakeW
 
 @pytest.mark.case("SEC-01")
 @pytest.mark.case("T08")
-@pytest.mark.parametrize("signature", ["", "0" * 40, "short", None])
+@pytest.mark.parametrize("signature", ["", "0" * 40, "0" * 39, None])
 async def test_a_wrong_missing_or_short_signature_is_refused(
     platform: FakeWechat, store: Store, signature: str | None
 ) -> None:
@@ -57,6 +57,18 @@ async def test_a_wrong_missing_or_short_signature_is_refused(
         query = {name: value for name, value in query.items() if name != "signature"}
         request = await there.pushes.post(body, query if signature is None else {**query, "signature": signature})
         assert request.status == 403
+        assert admitted(there) == 0
+
+
+@pytest.mark.case("T08")
+async def test_a_part_of_the_right_signature_or_a_second_one_is_refused(platform: FakeWechat, store: Store) -> None:
+    async with account(platform, store) as there:
+        query, body = there.pushes.signed(as_xml(there.pushes.message(ANN, "text", Content="hello")))
+        for name in ("signature", "msg_signature"):
+            for wrong in (query[name][:39], query[name] + "0", query[name].upper()):
+                assert (await there.pushes.post(body, {**query, name: wrong})).status == 403
+        there.pushes.url += f"?signature={query['signature']}"
+        assert (await there.pushes.post(body, query)).status == 403
         assert admitted(there) == 0
 
 

@@ -13,7 +13,7 @@ from core.parts import text_of
 from core.session import Bounds
 from core.store import Store
 from gateway.store.sqlite import SqliteStore
-from tests.doubles.agent import FakeAgent, context, task, task_id
+from tests.doubles.agent import FakeAgent, Parked, context, task, task_id
 from tests.fakes.wechat import FakeWechat
 from tests.plugins.wechat.account import ANN, BOB, SCALE, account
 from tests.store.line import ManualClock
@@ -203,6 +203,25 @@ async def test_a_slow_api_holds_up_nobody_else(platform: FakeWechat, store: Stor
         push = await there.pushes.says(BOB, "quick")
         assert push.reply == "QUICK"
         assert there.shown(ANN) == []
+
+
+@pytest.mark.case("DEL-11")
+@pytest.mark.case("DEL-09")
+async def test_where_an_account_collects_what_is_written_while_an_answer_is_made_is_one_turn_in_its_order(
+    platform: FakeWechat, store: Store
+) -> None:
+    parked = Parked()
+    async with account(platform, store, FakeAgent(parked), options={"collect": 0.05}) as there:
+        pushing = [asyncio.ensure_future(there.pushes.says(ANN, "work"))]
+        await there.agent.called.wait()
+        for number in range(3):
+            pushing.append(asyncio.ensure_future(there.pushes.says(ANN, f"<{number}>")))
+            await until(lambda n=number: len(there.desk.events.of("envelope.admitted")) == n + 2)  # type: ignore[misc]
+        parked.released.set()
+        await asyncio.gather(*pushing)
+        shown = await platform.until_shown(ANN, 2)
+        assert [text.splitlines()[-1] for text in shown] == ["WORK", "<0><1><2>"]
+        assert [text_of(ask.parts) for ask in there.agent.asks] == ["work", "<0><1><2>"]
 
 
 @pytest.mark.case("DEL-12")

@@ -75,6 +75,23 @@ def test_files_and_data_stand_apart() -> None:
     assert payload["text"] == 'see\n\n📎 a.pdf\nhttps://ex.test/a.pdf\n\n{\n  "a": 1\n}'
 
 
+@pytest.mark.case("TG-08")
+@pytest.mark.case("SRC-09")
+def test_a_long_table_without_a_blank_line_loses_no_row() -> None:
+    rows = [f"| {number:02} | {'x' * 140} |" for number in range(60)]
+    parts = shown("\n".join(rows))
+    assert len(parts) > 1
+    assert all(len(part.encode()) <= PART_LIMIT for part in parts)
+    assert "".join(parts).split("\n") == rows
+
+
+@pytest.mark.case("TG-06")
+def test_an_endless_word_behind_a_fence_ends() -> None:
+    parts = shown("```" + "x" * 5000 + "\ncode\n```")
+    assert len(parts) <= 4
+    assert "".join(parts).endswith("code")
+
+
 def test_chunks_of_one_artifact_are_joined_as_they_are() -> None:
     assert shown("hel", "lo **th", "ere**") == ["hello there"]
 

@@ -269,6 +269,23 @@ async def test_past_the_quota_the_rest_waits_and_is_handed_over_with_the_next_me
         assert "".join(each.removeprefix("(To your earlier question)\n") for each in shown[:7]) == text.upper()
 
 
+@pytest.mark.case("WX-15")
+@pytest.mark.case("F25")
+async def test_past_48_hours_an_answer_waits_with_its_reason_and_is_not_tried_again(
+    platform: FakeWechat, store: Store
+) -> None:
+    async with account(platform, store, taking(6, 0.1)) as there:
+        pushing = asyncio.ensure_future(there.pushes.says(ANN, "hello"))
+        await there.agent.called.wait()
+        platform.people[ANN].wrote -= 49 * 3600
+        await pushing
+        assert await there.outcomes(1) == ["waiting_for_user"]
+        assert there.reasons()[0].startswith("window_closed: window_closed (45015)")
+        assert (await there.pushes.says(ANN, "and?")).reply == "(To your earlier question)\nHELLO"
+        assert await platform.until_shown(ANN, 2) == ["(To your earlier question)\nHELLO", "AND?"]
+        assert platform.calls[SEND] == 2
+
+
 async def test_whoever_left_gets_nothing_and_nobody_tries_again(platform: FakeWechat, store: Store) -> None:
     async with account(platform, store, taking(8)) as there:
         await there.pushes.says(ANN, "hello")

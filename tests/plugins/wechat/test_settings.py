@@ -55,6 +55,7 @@ def test_an_account_without_a_token_is_refused(objection: Callable[..., str], to
 
 
 @pytest.mark.case("SRC-12")
+@pytest.mark.case("DEL-21")
 def test_an_empty_list_admits_nobody_and_immutable_ids_are_taken() -> None:
     assert WechatSettings(**USUAL).access.direct == "allow"  # type: ignore[arg-type]
     assert WechatSettings(**USUAL, access={"allow": [ANN]}).access.allow == (ANN,)  # type: ignore[arg-type]
