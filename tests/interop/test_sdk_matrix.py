@@ -26,7 +26,7 @@ from tests.waiting import until
 
 SLOW = replace(SOON, poll_first=60.0, poll_most=60.0, quiet=60.0, stale=3600.0)
 QUICK = replace(SOON, stale=3600.0)
-PEERS = {"a2a-sdk": (SdkAgent, "sqlite:"), "a2a-js-sdk": (JsSdkAgent, "file:")}
+PEERS = {"a2a-sdk": (SdkAgent, "sqlite:"), "javascript": (JsSdkAgent, "file:")}
 LONG = 20.0  # seconds until what a peer does must have been seen; it is a process of its own
 
 

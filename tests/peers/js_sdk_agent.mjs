@@ -1,6 +1,6 @@
 // An A2A agent made with the official SDK for JavaScript (@a2a-js/sdk 1.3.0), beside the one for Python (sdk_agent.py).
 //
-// Run by the peer's own Node.js: node js_sdk_agent.mjs --modules .peers/a2a-js-sdk --port 0 --store memory. It speaks
+// Run by the peer's own Node.js: node js_sdk_agent.mjs --modules .peers/javascript --port 0 --store memory. It speaks
 // JSON-RPC (at /) and HTTP+JSON (under /rest), each of 1.0 and, by the SDK's compatibility layer, of 0.3, streams, pushes
 // in either version's form, and prints `listening on PORT`. What it does is the message's first word: echo, book, hold,
 // fail, as sdk_agent.py says, and `sign in`, which demands a sign-in and goes on at the release. `--store file:PATH` keeps

@@ -216,4 +216,4 @@ class JsSdkAgent(SdkAgent):
     """The official SDK for JavaScript in its place; `store` is "memory" or "file:PATH"."""
 
     def program(self) -> list[str]:
-        return peer_script("a2a-js-sdk", "js_sdk_agent.mjs")
+        return peer_script("javascript", "js_sdk_agent.mjs")

@@ -1,7 +1,7 @@
 // Tencent's own library (@wecom/crypto 1.0.1) as a peer: runs on the peer's Node.js, reads jobs as lines of JSON, and
 // writes what the library made of each, with its signature of the cipher.
 //
-// node wecom_crypto.mjs --modules .peers/wecom-crypto TOKEN AES_KEY. {"seal": words, "id": receiver, "nonce": ...,
+// node wecom_crypto.mjs --modules .peers/javascript TOKEN AES_KEY. {"seal": words, "id": receiver, "nonce": ...,
 // "timestamp": ...} gives a cipher, from the 16 bytes `random` (base64) where they are given; {"open": cipher, "nonce":
 // ..., "timestamp": ...} gives the words, the receiver and the random bytes. Whose a cipher may be is for its caller to
 // compare; the library itself refuses none.

@@ -37,7 +37,7 @@ BOTH_SIDES = pytest.mark.parametrize("side", [GATEWAY, PLATFORM], ids=["gateway"
 
 
 @BOTH_SIDES
-@pytest.mark.peer("wecom-crypto")
+@pytest.mark.peer("javascript")
 async def test_what_was_sealed_here_tencents_library_reads_and_would_write_alike(side: Side) -> None:
     sealed = [side.close(words) for words in WORDS]
     read = await tencents([{"open": each, **QUERY} for each in sealed])
@@ -48,7 +48,7 @@ async def test_what_was_sealed_here_tencents_library_reads_and_would_write_alike
 
 
 @BOTH_SIDES
-@pytest.mark.peer("wecom-crypto")
+@pytest.mark.peer("javascript")
 async def test_what_tencents_library_sealed_is_opened_here(side: Side) -> None:
     written = await tencents([{"seal": words, "id": APP_ID, **QUERY} for words in WORDS])
     assert [side.open(each["sealed"]) for each in written] == WORDS
@@ -56,7 +56,7 @@ async def test_what_tencents_library_sealed_is_opened_here(side: Side) -> None:
 
 
 @pytest.mark.case("WX-21")
-@pytest.mark.peer("wecom-crypto")
+@pytest.mark.peer("javascript")
 async def test_what_tencents_library_sealed_for_another_receiver_is_refused() -> None:
     receivers = ["", "wxffffffffffffffff", APP_ID[:-1], APP_ID + "0", APP_ID.upper(), "公众号", APP_ID]
     *others, own = await tencents([{"seal": "hello", "id": receiver, **QUERY} for receiver in receivers])
@@ -104,7 +104,7 @@ async def wechatpy(jobs: list[dict[str, str]]) -> list[dict[str, Any]]:
 
 
 async def tencents(jobs: list[dict[str, str]]) -> list[dict[str, str]]:
-    return await answers([*peer_script("wecom-crypto", "wecom_crypto.mjs"), TOKEN, AES_KEY], jobs)
+    return await answers([*peer_script("javascript", "wecom_crypto.mjs"), TOKEN, AES_KEY], jobs)
 
 
 async def answers(program: list[str], jobs: list[dict[str, str]]) -> list[dict[str, Any]]:
