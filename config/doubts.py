@@ -1,18 +1,22 @@
 """What a configuration may say and seldom means: a warning with its remedy, and the gateway starts all the same.
 
 A kind's settings say what only they can know by properties that are looked for by name: `access`, `closed` (why nobody
-is let in) and `identity` (who the account is at its platform).
+is let in), `identity` (who the account is at its platform), `called_by` (who calls its path from outside) and `doubt`
+(anything else, as it goes on behind the account's path).
 """
 
 from collections.abc import Collection, Iterator
 
-from config.settings import PluginEntry
+from config.settings import GatewaySettings, PluginEntry
+from core.doors.addresses import OutboundPolicy, check_url
+from core.doors.failures import Refused
 
 
-def doubts(plugins: Collection[PluginEntry]) -> Iterator[str]:
+def doubts(gateway: GatewaySettings, plugins: Collection[PluginEntry]) -> Iterator[str]:
     for entry in plugins:
-        if reason := why_closed(entry):
-            yield f"plugins.{entry.name}{reason}"
+        for reason in (why_closed(entry), _said(entry, "doubt"), _why_not_called(gateway.public_url, entry)):
+            if reason:
+                yield f"plugins.{entry.name}{reason}"
     yield from _twins(plugins)
 
 
@@ -21,16 +25,34 @@ def why_closed(entry: PluginEntry) -> str:
     access = getattr(entry.settings, "access", None)
     if access is not None and access.direct == "allow" and not access.allow:
         return ".access.allow is empty, so that nobody is let in; list the ids of people or chats"
-    closed = getattr(entry.settings, "closed", "")
-    return closed if isinstance(closed, str) else ""
+    return _said(entry, "closed")
+
+
+def _why_not_called(public_url: str, entry: PluginEntry) -> str:
+    caller, why = _said(entry, "called_by"), "is not set"
+    if not caller:
+        return ""
+    if public_url:
+        try:
+            check_url(public_url, OutboundPolicy())
+        except Refused:
+            why = f"({public_url}) is no address of the internet"
+        else:
+            return ""
+    remedy = "set it to the address at which your proxy takes calls from there"
+    return f" is called by {caller} from the internet, and gateway.public_url {why}; {remedy}"
+
+
+def _said(entry: PluginEntry, name: str) -> str:
+    value = getattr(entry.settings, name, "")
+    return value if isinstance(value, str) else ""
 
 
 def _twins(plugins: Collection[PluginEntry]) -> Iterator[str]:
     """Two accounts that are one at their platform, which gives each message to one of them, or to neither."""
     seen: dict[tuple[str, str], str] = {}
     for entry in plugins:
-        identity = getattr(entry.settings, "identity", "")
-        if isinstance(identity, str) and identity:
+        if identity := _said(entry, "identity"):
             first = seen.setdefault((entry.kind, identity), entry.name)
             if first != entry.name:
                 yield (

@@ -88,7 +88,7 @@ class _Composition:
             "plugins": {name: type(account.settings) for name, account in plugins.items()},
         }
         unused = unread(self.environ, self.secrets.referred, models)
-        warnings = (*self._warnings(), *unused, *doubts(plugins.values()))
+        warnings = (*self._warnings(), *unused, *doubts(gateway, plugins.values()))
         return Settings(gateway, agents, plugins, self.source.origin, warnings)
 
     def refusal(self) -> ConfigurationProblems:

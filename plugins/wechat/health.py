@@ -10,11 +10,16 @@ from plugins.wechat.codes import meaning_of
 from plugins.wechat.failures import ApiFailure
 
 State = Literal["starting", "receiving", "unreachable", "unauthorised", "no_permission"]
+Unread = Literal["sealed_otherwise", "unsealed", "sealed"]
 
-_SEALED_OTHERWISE = (
-    "a push had the right token and could not be opened: check encoding_aes_key and app_id / "
-    "推送的 Token 正确但无法解密：请检查 encoding_aes_key 与 app_id"
-)
+_UNREAD = {  # by what is wrong with a push that the platform signed
+    "sealed_otherwise": "a push had the right token and could not be opened: check encoding_aes_key and app_id / "
+    "推送的 Token 正确但无法解密：请检查 encoding_aes_key 与 app_id",
+    "unsealed": "pushes come unencrypted: choose safe mode on the platform, as mode says here / "
+    "推送未加密：请在平台选择安全模式，与此处的 mode 一致",
+    "sealed": 'pushes come encrypted, and mode is "plain": set mode = "safe" and encoding_aes_key / '
+    '推送已加密，而 mode 是 "plain"：请设置 mode = "safe" 和 encoding_aes_key',
+}
 _ADDRESS = re.compile(r"invalid ip ([0-9a-fA-F.:]{3,45})")
 
 
@@ -37,18 +42,22 @@ class Health(AccountHealth[State]):
         if self.state in ("unreachable", "unauthorised", "no_permission"):
             self.becomes("receiving")
 
-    def sealed_otherwise(self) -> None:
-        """A push was signed with the Token, so by the platform or somebody who knows it, and could not be opened."""
-        self.counts["unopened_pushes"] += 1
-        self.note = _SEALED_OTHERWISE
+    def unread(self, why: Unread) -> None:
+        """A push was signed with the Token, so by the platform or somebody who knows it, and could not be read."""
+        self.counts["unread_pushes"] += 1
+        self.note = _UNREAD[why]
 
-    def opened(self) -> None:
-        if self.note is _SEALED_OTHERWISE:
+    def read(self) -> None:
+        if self._is_unread:
             self.note = ""
 
     @property
     def trouble(self) -> str:
-        return self.note if self.state in ("unreachable", "unauthorised") or self.note is _SEALED_OTHERWISE else ""
+        return self.note if self.state in ("unreachable", "unauthorised") or self._is_unread else ""
+
+    @property
+    def _is_unread(self) -> bool:
+        return self.note in _UNREAD.values()
 
     def _note(self, failure: ApiFailure) -> str:
         meaning = meaning_of(failure.code or 0)

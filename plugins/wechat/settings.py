@@ -85,6 +85,20 @@ class WechatSettings(BaseModel):
         return self.app_id
 
     @property
+    def called_by(self) -> str:
+        """Who calls the account's path from outside; "" where that is a server of the operator's own."""
+        return "WeChat" if self.is_public_api else ""
+
+    @property
+    def doubt(self) -> str:
+        """What is allowed and seldom meant."""
+        if self.mode != "plain":
+            return ""
+        return (
+            '.mode is "plain", in which whoever sees one URL can write in anybody\'s name; choose "safe" on both sides'
+        )
+
+    @property
     def waits_for_retries(self) -> bool:
         return not self.customer_service if self.use_retries is None else self.use_retries
 
@@ -126,7 +140,7 @@ class WechatSettings(BaseModel):
     def _key_has_its_shape(cls, value: SecretStr | None) -> SecretStr | None:
         key = _stripped(value)
         if key and not _is_key(key):
-            raise ValueError(f"does not look like an EncodingAESKey (43 letters and digits; this has {len(key)})")
+            raise ValueError(f"does not look like an EncodingAESKey (43 letters and digits, and this has {len(key)})")
         return SecretStr(key) if key else None
 
     @field_validator("mode")

@@ -47,6 +47,12 @@ def media_in(raw: bytes) -> str:
     return str(read(raw).get("MediaId") or "").strip()
 
 
+def is_sealed(raw: bytes) -> bool:
+    """Whether a readable push holds a cipher and nothing else."""
+    fields = read(raw)
+    return "Encrypt" in fields and "MsgType" not in fields
+
+
 class _Missing(ValueError):
     def __init__(self, name: str) -> None:
         super().__init__(f"{name} is missing")

@@ -42,7 +42,7 @@ from plugins.wechat.passive import (
     joined,
     success,
 )
-from plugins.wechat.translate import inbound, media_in
+from plugins.wechat.translate import inbound, is_sealed, media_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -113,6 +113,7 @@ class Webhook:
         request[BEGAN] = time.monotonic()
         self._check_query(request)
         if self._seals and (_one(request, "encrypt_type") != "aes" or not _one(request, "msg_signature")):
+            self._health.unread("unsealed")
             raise _forbidden("not_encrypted")
 
     def _check_body(self, request: web.Request, raw: bytes) -> None:
@@ -204,13 +205,14 @@ class Webhook:
 
     def _opened(self, raw: bytes) -> tuple[bytes, Seal | None]:
         if not self._seals:
+            self._health.unread("sealed") if is_sealed(raw) else self._health.read()
             return raw, None
         try:
             words, seal = opened(self._seals, str(xml.read(raw)["Encrypt"]))
         except BadSeal as error:
-            self._health.sealed_otherwise()
+            self._health.unread("sealed_otherwise")
             raise _forbidden("bad_cipher") from error
-        self._health.opened()
+        self._health.read()
         return words, seal
 
     def _spent(self, request: web.Request, words: bytes) -> str:

@@ -74,3 +74,34 @@ def test_variables_that_are_read_or_that_a_cluster_sets_are_no_doubt(loaded: Loa
     }
     text = AGENT + PIGEON.replace("env:RING", "env:FRONTDESK_RING") + LISTED
     assert loaded(text, **environ).warnings == ()
+
+
+WECHAT = (
+    '[plugins.desk]\nkind = "wechat"\nagent = "echo"\napp_id = "wx0123456789abcdef"\ntoken = "aToken"\nmode = "%s"\n'
+    f'encoding_aes_key = "{"A" * 43}"\ncustomer_service = false\naccess = {{ direct = "open" }}\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("", "is not set"),
+        ("https://127.0.0.1", "(https://127.0.0.1) is no address of the internet"),
+        ("http://192.168.1.2:8080", "is no address of the internet"),
+        ("https://localhost", "is no address of the internet"),
+        ("https://desk.example.com", ""),
+    ],
+)
+def test_an_account_whose_platform_cannot_call_it_is_warned_of(warned, url: str, why: str) -> None:  # type: ignore[no-untyped-def]
+    said = warned(f'[gateway]\npublic_url = "{url}"\n' + DESK + WECHAT % "safe")
+    begins = "plugins.desk is called by WeChat from the internet, and gateway.public_url "
+    assert (begins in said, why in said) == (bool(why), True)
+
+
+def test_an_account_that_calls_a_platform_of_the_operators_own_needs_no_public_address(warned) -> None:  # type: ignore[no-untyped-def]
+    assert warned(DESK + WECHAT % "safe" + 'api_base = "http://127.0.0.1:1"\n') == ""
+
+
+def test_an_account_that_takes_unsigned_messages_is_warned_of(warned) -> None:  # type: ignore[no-untyped-def]
+    said = warned('[gateway]\npublic_url = "https://desk.example.com"\n' + DESK + WECHAT % "plain")
+    assert said.startswith('plugins.desk.mode is "plain", in which whoever sees one URL can write in anybody\'s name')

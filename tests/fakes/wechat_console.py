@@ -6,6 +6,8 @@
 import asyncio
 import sys
 
+from aiohttp import ClientError
+
 from tests.fakes.wechat import AES_KEY, APP_ID, APP_SECRET, TOKEN, FakeWechat, open_id
 from tests.fakes.wechat_pushes import Pushes
 
@@ -19,9 +21,21 @@ async def main(url: str) -> None:
         async with asyncio.TaskGroup() as tasks:
             showing = tasks.create_task(show(platform))
             while line := await asyncio.to_thread(sys.stdin.readline):
+                print(await check(pushes), end="", flush=True)
                 tasks.create_task(pushes.says(PERSON, line.strip()))
             await asyncio.sleep(1.0)  # what was typed last may still be answered
             showing.cancel()
+
+
+async def check(pushes: Pushes) -> str:
+    """What the platform says when the URL is submitted, and "" when it takes it."""
+    try:
+        status, echo, _ = await pushes.get({**pushes.query(), "echostr": "4711"})
+    except ClientError as error:
+        return f"! the platform would not take the URL: {error}\n"
+    if (status, echo) == (200, "4711"):
+        return ""
+    return f"! the platform would not take the URL: HTTP {status}; compare token, and the clocks\n"
 
 
 async def show(platform: FakeWechat) -> None:

@@ -109,6 +109,21 @@ async def test_a_safe_account_takes_nothing_unencrypted_but_the_cipher_of_compat
         there.pushes.mode = "plain"
         assert (await there.pushes.request(there.pushes.message(ANN, "text", Content="forged"))).status == 403
         assert admitted(there) == 1
+        assert "choose safe mode on the platform" in str(there.plugin.health["trouble"])
+        there.pushes.mode = "safe"
+        assert (await there.pushes.says(ANN, "hello")).reply == "HELLO"
+        assert there.plugin.health["trouble"] == ""
+
+
+async def test_a_plain_account_whose_platform_encrypts_says_so_until_a_push_can_be_read(
+    platform: FakeWechat, store: Store
+) -> None:
+    async with account(platform, store, mode="plain", pushed="safe") as there:
+        assert (await there.pushes.says(ANN, "hello")).reply is None
+        assert 'set mode = "safe" and encoding_aes_key' in str(there.plugin.health["trouble"])
+        there.pushes.mode = "plain"
+        assert (await there.pushes.says(ANN, "hello")).reply == "HELLO"
+        assert there.plugin.health["trouble"] == ""
 
 
 @pytest.mark.case("SRC-14")
