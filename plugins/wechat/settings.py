@@ -99,10 +99,6 @@ class WechatSettings(BaseModel):
         )
 
     @property
-    def waits_for_retries(self) -> bool:
-        return not self.customer_service if self.use_retries is None else self.use_retries
-
-    @property
     def is_public_api(self) -> bool:
         """Whether calls go to WeChat itself; any other server is the operator's own, wherever it stands."""
         return self.api_base == PUBLIC_API

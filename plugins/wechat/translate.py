@@ -15,9 +15,8 @@ _ENVELOPE = frozenset({"ToUserName", "FromUserName", "CreateTime", "MsgType", "E
 
 
 def inbound(raw: bytes, *, language: str = "", nonce: str = "") -> Inbound | Unreadable:
-    """One push. `language` is the account's, since the platform names none. `nonce`, where a query signs nothing but
-    itself, makes every other message under it a duplicate.
-    """
+    """One push. `language` is the account's, since the platform names none; where a query signs nothing but itself, its
+    `nonce` makes every other message under it a duplicate."""
     extra = (f"nonce:{nonce}",) if nonce else ()
     try:
         fields = read(raw)

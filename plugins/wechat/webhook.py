@@ -134,7 +134,7 @@ class Webhook:
         return web.Response(text=_one(request, "echostr"), content_type="text/plain", headers=headers)
 
     async def _receive(self, request: web.Request, raw: bytes) -> web.StreamResponse:
-        words, seal = self._opened(raw)
+        words, seal = self._opened(raw) if self._seals else (self._unsealed(raw), None)
         nonce = "" if self._seals else self._spent(request, words)
         item = inbound(words, language=self._language, nonce=nonce)
         if self._intake is None:
@@ -203,10 +203,14 @@ class Webhook:
             raise _later("store", str(max(1, round(error.retry_after)))) from error
         return admission
 
-    def _opened(self, raw: bytes) -> tuple[bytes, Seal | None]:
-        if not self._seals:
-            self._health.unread("sealed") if is_sealed(raw) else self._health.read()
-            return raw, None
+    def _unsealed(self, raw: bytes) -> bytes:
+        if is_sealed(raw):
+            self._health.unread("sealed")
+        else:
+            self._health.read()
+        return raw
+
+    def _opened(self, raw: bytes) -> tuple[bytes, Seal]:
         try:
             words, seal = opened(self._seals, str(xml.read(raw)["Encrypt"]))
         except BadSeal as error:

@@ -67,12 +67,10 @@ def test_plain_mode_is_by_explicit_word_and_needs_no_key() -> None:
     assert WechatSettings(**given).encoding_aes_key is None  # type: ignore[arg-type]
 
 
-def test_without_customer_service_no_secret_is_needed_and_retries_are_waited_for() -> None:
+def test_without_customer_service_no_secret_is_needed() -> None:
     given = {**USUAL, "customer_service": False}
     del given["app_secret"]
-    settings = WechatSettings(**given)  # type: ignore[arg-type]
-    assert settings.waits_for_retries
-    assert not WechatSettings(**USUAL).waits_for_retries  # type: ignore[arg-type]
+    assert WechatSettings(**given).app_secret is None  # type: ignore[arg-type]
 
 
 def test_no_secret_is_shown() -> None:
