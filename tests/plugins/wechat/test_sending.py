@@ -14,11 +14,10 @@ from core.store import Store
 from plugins.wechat.plugin import WechatPlugin
 from tests.doubles.store import MemoryStore
 from tests.doubles.world import Events
-from tests.fakes.scripting import cut_after_accepting, delay, http_status
+from tests.fakes.scripting import cut_after_accepting, http_status
 from tests.fakes.wechat import FakeWechat, errcode
 from tests.plugins.telegram.intake import NoHistory
 from tests.plugins.wechat.account import ANN, BOB, account, settings
-from tests.plugins.wechat.test_passive import taking
 from tests.waiting import until
 
 SEND = "message/custom/send"
@@ -218,103 +217,3 @@ async def test_where_the_platform_gives_the_failed_token_again_a_new_one_is_forc
     await alone.plugin.send(delivery())
     asked = [body["force_refresh"] for call, body in platform.bodies if call == "stable_token"]
     assert asked == [False, False, True]
-
-
-# ---------------------------------------------------------------------------------------------- in a whole line
-
-
-@pytest.mark.case("WX-11")
-@pytest.mark.case("WX-09")
-@pytest.mark.case("SRC-05")
-@pytest.mark.case("SRC-17")
-async def test_a_long_answer_comes_in_order_each_part_within_the_bytes(platform: FakeWechat, store: Store) -> None:
-    text = "汉字" * 1400
-    release = asyncio.Event()
-    async with account(platform, store, taking(6)) as there:
-        platform.script.add(SEND, delay(release), after=1)
-        await there.pushes.says(ANN, text)
-        await platform.until_shown(ANN, 2)  # the second is shown, and not yet acknowledged
-        assert platform.calls[SEND] == 2
-        release.set()
-        shown = await platform.until_shown(ANN, 5)
-        assert "".join(shown) == text
-        assert max(len(each.encode()) for each in shown) <= 2048
-
-
-@pytest.mark.case("SRC-13")
-@pytest.mark.case("WX-11")
-@pytest.mark.case("DEL-02")
-async def test_the_part_that_failed_is_repeated_alone(platform: FakeWechat, store: Store) -> None:
-    text = "汉字" * 700
-    async with account(platform, store, taking(6)) as there:
-        platform.script.add(SEND, errcode(-1), after=1)
-        await there.pushes.says(ANN, text)
-        shown = await platform.until_shown(ANN, 3)
-        assert "".join(shown) == text
-        assert await there.outcomes(4) == ["delivered", "queued", "delivered", "delivered"]
-
-
-@pytest.mark.case("WX-15")
-async def test_past_the_quota_the_rest_waits_and_is_handed_over_with_the_next_message(
-    platform: FakeWechat, store: Store
-) -> None:
-    text = "".join(f"<{n:06}>" for n in range(1700))  # seven parts
-    async with account(platform, store, taking(6, 6)) as there:
-        await there.pushes.says(ANN, text)
-        await platform.until_shown(ANN, 5)
-        assert (await there.outcomes(6))[-1] == "waiting_for_user"
-        assert there.reasons()[-1].startswith("window_closed: quota (45047)")
-        await there.pushes.says(ANN, "more")
-        shown = await platform.until_shown(ANN, 7)
-        assert "".join(each.removeprefix("(To your earlier question)\n") for each in shown[:7]) == text.upper()
-
-
-@pytest.mark.case("WX-15")
-@pytest.mark.case("F25")
-async def test_past_48_hours_an_answer_waits_with_its_reason_and_is_not_tried_again(
-    platform: FakeWechat, store: Store
-) -> None:
-    async with account(platform, store, taking(6, 0.1)) as there:
-        pushing = asyncio.ensure_future(there.pushes.says(ANN, "hello"))
-        await there.agent.called.wait()
-        platform.people[ANN].wrote -= 49 * 3600
-        await pushing
-        assert await there.outcomes(1) == ["waiting_for_user"]
-        assert there.reasons()[0].startswith("window_closed: window_closed (45015)")
-        assert (await there.pushes.says(ANN, "and?")).reply == "(To your earlier question)\nHELLO"
-        assert await platform.until_shown(ANN, 2) == ["(To your earlier question)\nHELLO", "AND?"]
-        assert platform.calls[SEND] == 2
-
-
-async def test_whoever_left_gets_nothing_and_nobody_tries_again(platform: FakeWechat, store: Store) -> None:
-    async with account(platform, store, taking(8)) as there:
-        await there.pushes.says(ANN, "hello")
-        await there.pushes.event(ANN, "unsubscribe", EventKey="")
-        assert await there.outcomes(1) == ["dead"]
-        assert platform.calls[SEND] == 1
-
-
-async def test_an_answer_after_a_mere_event_is_not_said_to_be_of_an_earlier_question(
-    platform: FakeWechat, store: Store
-) -> None:
-    async with account(platform, store, taking(8)) as there:
-        await there.pushes.says(ANN, "hello")
-        await there.pushes.event(ANN, "VIEW", EventKey="https://example.com/")
-        assert await platform.until_shown(ANN, 1) == ["HELLO"]
-
-
-@pytest.mark.case("DEL-23")
-async def test_two_accounts_in_one_process_are_two_conversations(platform: FakeWechat, store: Store) -> None:
-    async with account(platform, store) as one, account(platform, store, name="other") as other:
-        await one.pushes.says(ANN, "hello")
-        await other.pushes.says(ANN, "hello")
-        assert (len(one.agent.asks), len(other.agent.asks)) == (1, 1)
-
-
-@pytest.mark.case("DEL-01")
-async def test_an_answer_whose_fate_nobody_knows_is_not_said_again(platform: FakeWechat, store: Store) -> None:
-    async with account(platform, store, taking(6), options={"on_unknown": "skip"}) as there:
-        platform.script.add(SEND, cut_after_accepting())
-        await there.pushes.says(ANN, "hello")
-        assert await there.outcomes(1) == ["unknown"]
-        assert there.shown() == ["HELLO"]
