@@ -13,10 +13,10 @@ from typing import Self
 
 from aiohttp import web
 
+from core.doors.acknowledgement import SERVER_NAME
 from core.doors.ingress import IngressLimits
 from core.doors.refusal import problem
 
-_SERVER_NAME = "frontdesk"  # without a version: that would tell an attacker which holes to try
 _log = logging.getLogger("frontdesk.listener")
 
 
@@ -133,7 +133,7 @@ class _Connection(web.RequestHandler):
         if status >= 500 and not caller_left:
             _log.error("a request handler failed", exc_info=exc)
         _refuse_second_answer(request)
-        return problem(status, headers={"Server": _SERVER_NAME}, close=True)
+        return problem(status, headers={"Server": SERVER_NAME}, close=True)
 
     async def finish_response(
         self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
@@ -174,4 +174,4 @@ def _as_problem(request: web.BaseRequest, error: web.HTTPException) -> web.Respo
 
 
 async def _name_server(_request: web.BaseRequest, response: web.StreamResponse) -> None:
-    response.headers["Server"] = _SERVER_NAME
+    response.headers["Server"] = SERVER_NAME

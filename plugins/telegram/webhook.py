@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
+from core.doors.acknowledgement import Acknowledgement
 from core.doors.ingress import Ingress, Refusal, require_secret
 from core.errors import Busy, FloodFromSender, StoreUnavailable
 from core.plugin import Intake
@@ -28,7 +29,7 @@ STARTING_RETRY_AFTER = 2  # seconds; until getMe was answered nobody knows whom 
 CONNECTIONS = 40  # at once, Telegram's default; updates of one chat never overlap
 CHECK_INTERVAL = 600.0  # seconds between two looks at whether Telegram still delivers here
 
-_DONE = b"{}"
+_DONE = Acknowledgement(b"{}", "application/json")
 
 
 class Webhook:
@@ -53,7 +54,7 @@ class Webhook:
     def closes(self) -> None:
         self._intake = None
 
-    async def _receive(self, request: web.Request, raw: bytes) -> web.Response:  # noqa: ARG002 - the ingress's shape
+    async def _receive(self, request: web.Request, raw: bytes) -> web.StreamResponse:
         if self._intake is None or self._me is None:
             raise _later(503, "not_receiving", STARTING_RETRY_AFTER)
         item = read(raw, self._me)
@@ -68,7 +69,7 @@ class Webhook:
                 raise _later(503, "busy", error.retry_after) from error
             except StoreUnavailable as error:
                 raise _later(503, "store_unavailable", error.retry_after) from error
-        return web.Response(body=_DONE, content_type="application/json")
+        return _DONE.to(request)
 
     async def keep_registered(self, api: "BotApi") -> None:
         """Until cancelled: tell Telegram where to deliver, and look now and then whether somebody told it otherwise."""
