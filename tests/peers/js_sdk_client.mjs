@@ -1,6 +1,6 @@
 // A caller made with the official SDK for JavaScript (@a2a-js/sdk 1.3.0), beside the one for Python (sdk_client.py).
 //
-// Run by the peer's own Node.js: node js_sdk_client.mjs --modules .peers/a2a-js-sdk --url http://127.0.0.1:8080
+// Run by the peer's own Node.js: node js_sdk_client.mjs --modules .peers/javascript --url http://127.0.0.1:8080
 // --interface JSONRPC/1.0 --key KEY. It does what sdk_client.py does, and prints what came of it as one line of JSON.
 
 import { randomUUID } from "node:crypto";

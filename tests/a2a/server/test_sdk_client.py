@@ -25,7 +25,7 @@ def python() -> list[str]:
 
 
 def javascript() -> list[str]:
-    return peer_script("a2a-js-sdk", "js_sdk_client.mjs")
+    return peer_script("javascript", "js_sdk_client.mjs")
 
 
 async def sdk_client(command: list[str], url: str, interface: str) -> dict[str, Any]:
@@ -76,7 +76,7 @@ JS_ERRORS = {
 }
 
 
-@pytest.mark.peer("a2a-js-sdk")
+@pytest.mark.peer("javascript")
 @pytest.mark.parametrize("interface", SPOKEN)
 async def test_the_sdk_for_javascript_can_do_everything_over_every_interface(interface: str) -> None:
     async with serving(**KNOWN) as site:
