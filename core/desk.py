@@ -5,6 +5,7 @@ carried out at most once.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 
 from core.clock import Clock
@@ -93,11 +94,16 @@ class Desk:
 
     async def _status(self, turn: Turn, _argument: str) -> tuple[Piece, ...]:
         view = await self._records.view(turn.conversation)
-        lines = [_line(work, self._clock.now(), turn.language) for work in view.works]
+        lines = [_line(self._up_to_now(work), self._clock.now(), turn.language) for work in view.works]
         lines += _trouble(view, self._clock.now(), turn.language)
         if not lines:
             return (notice("idle", turn.language),)
         return (notice("status", turn.language, lines="\n".join(lines)),)
+
+    def _up_to_now(self, work: Work) -> Work:
+        """A growing answer is stored when it is whole, and its agent is not silent."""
+        heard = self._tracker.heard(work.thread)
+        return work if heard is None or work.heard is None else replace(work, heard=max(heard, work.heard))
 
     async def _cancel(self, turn: Turn, argument: str) -> tuple[Piece, ...]:
         command = turn.envelopes[0]

@@ -12,6 +12,7 @@ from dataclasses import replace
 from core.agent import Agent, ArtifactUpdate, Reply, Road, Snapshot, TaskEvent, TaskRef, TaskState
 from core.answer import Answer, answer_of, artifact_pieces, end_of
 from core.assembly import Assembly, Change
+from core.clock import Instant
 from core.crashpoint import crashpoint
 from core.delivery import Piece
 from core.helm import Delegate, Helm
@@ -93,6 +94,11 @@ class Progress:
     def silence(self) -> float:
         """Seconds since the agent last said anything new."""
         return self.helm.clock.monotonic() - self._heard
+
+    @property
+    def heard(self) -> Instant:
+        """When that was; a chunk counts at once, and is in no store."""
+        return self.helm.clock.now() - self.silence
 
     # ------------------------------------------------------------------ waiting
 
@@ -283,7 +289,7 @@ class Progress:
             context_id=self.assembly.context_id,
             state=self.assembly.state,
             state_time=self.assembly.state_time,
-            heard=self.helm.clock.now() - self.silence,
+            heard=self.heard,
             disposition=self.disposition,
             unconfirmed=unconfirmed,
             binding=self._binding(),

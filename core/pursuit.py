@@ -12,6 +12,7 @@ from weakref import WeakMethod
 
 from core.agent import TaskEvent
 from core.cancelling import Cancelling
+from core.clock import Instant
 from core.errors import OutcomeUnknown
 from core.following import Following
 from core.helm import Delegate, Helm
@@ -35,6 +36,10 @@ class Pursuit:
     @property
     def turn(self) -> Turn:
         return self._progress.turn
+
+    @property
+    def heard(self) -> Instant:
+        return self._progress.heard
 
     @property
     def waits_for_somebody(self) -> bool:

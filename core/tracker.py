@@ -144,6 +144,10 @@ class TaskTracker:
         for conversation, account in lanes:
             self._wake_outbox(conversation, account)
 
+    def heard(self, thread: str) -> Instant | None:
+        """When the turn of this thread last heard of its task; None when none is at work here."""
+        return next((it.heard for it in self._pursuits.values() if it.turn.thread == thread), None)
+
     def refresh(self, turn_id: str) -> bool:
         """Ask after a turn's task now; False when it is not at work here."""
         pursuit = self._pursuits.get(turn_id)

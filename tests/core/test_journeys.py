@@ -157,6 +157,24 @@ async def test_status_and_cancel_overtake_running_work(store: Store) -> None:
         await until(lambda: "Cancelled." in desk.plugin.shown())
 
 
+async def test_an_agent_whose_answer_grows_is_heard_of_and_not_silent(store: Store) -> None:
+    more = asyncio.Event()
+
+    async def grows(ask: Ask) -> AsyncIterator[TaskEvent]:
+        yield task(ask, TaskState.WORKING)
+        await more.wait()
+        yield ArtifactUpdate(task_id(ask), context(ask), Artifact("a1", (Text("one, "),)))
+        await asyncio.Event().wait()
+
+    async with world(store, FakeAgent(grows)) as desk:
+        admission = await desk.says("count to a hundred")
+        assert isinstance(admission, Accepted)
+        first = await until(lambda: desk.tracker.heard(admission.thread))
+        more.set()
+        await until(lambda: (desk.tracker.heard(admission.thread) or 0) > first + 0.01)
+        assert desk.tracker.heard("another") is None
+
+
 @pytest.mark.case("A2A-14")
 async def test_output_after_a_confirmed_cancel_is_never_delivered(store: Store) -> None:
     parked = Parked()
