@@ -55,11 +55,17 @@ def missing_browser(item: pytest.Item) -> str | None:
 
 
 def missing_peer(item: pytest.Item) -> str | None:
-    """Why the item cannot have its peer, with the remedy; None when it can or needs none."""
+    """Why the item cannot have its peer, with the remedy; None when it can or needs none.
+
+    A peer that nobody can make is a mistake in the test, which a skip would hide.
+    """
     marker = item.get_closest_marker("peer")
     if marker is None:
         return None
-    names = marker.args or tuple(lock.stem.removeprefix("peer-") for lock in ROOT.glob("requirements/peer-*.txt"))
+    known = tuple(lock.stem.removeprefix("peer-") for lock in ROOT.glob("requirements/peer-*.txt"))
+    names = marker.args or known
+    if unknown := [name for name in names if name not in known]:
+        raise pytest.UsageError(f"{item.nodeid} needs the peer {unknown[0]}; known are {', '.join(sorted(known))}")
     absent = [name for name in names if not (ROOT / ".peers" / name / ".ready").exists()]
     return f"no peer {', '.join(absent)}: make peers" if absent else None
 
