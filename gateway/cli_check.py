@@ -9,7 +9,7 @@ from config.settings import AccountSettings, Settings
 from core.crashpoint import POINTS
 from gateway.cli_client import base_of
 from gateway.cli_show import Column, Show
-from gateway.operator_token import token_path
+from gateway.operator_token import OPERATOR_TOKEN
 from gateway.proving import proved, surroundings
 
 
@@ -38,7 +38,7 @@ def crashpoints(show: Show) -> None:
 
 def _in_words(settings: Settings) -> list[tuple[str, str]]:
     gateway = settings.gateway
-    token = "as configured" if gateway.operator_token else f"in {token_path(gateway)}, made at the first start"
+    token = "as configured" if gateway.operator_token else f"in {OPERATOR_TOKEN.path(gateway)}, made at the first start"
     lines = [
         ("configuration", settings.origin),
         ("listens on", base_of(gateway) if gateway.is_loopback else f"{gateway.host}, port {gateway.port}"),

@@ -17,7 +17,7 @@ from urllib.request import ProxyHandler, Request, build_opener
 from config.loading import load_gateway
 from config.settings import GatewaySettings
 from gateway.cli import FAILED, MISCONFIGURED
-from gateway.operator_token import find_token, token_path
+from gateway.operator_token import OPERATOR_TOKEN
 
 TIMEOUT = 30.0  # seconds for one answer; a cancel asks a remote agent first
 PAGE = 200  # items asked for at once
@@ -47,9 +47,9 @@ class GatewayClient:
     def of(cls, config: Path | None) -> "GatewayClient":
         """For the gateway that this configuration describes. Raises ConfigurationError when it cannot be read."""
         gateway = load_gateway(config=config)
-        token = find_token(gateway)
+        token = OPERATOR_TOKEN.find(gateway)
         if token is None:
-            missing = f"there is no operator token at {token_path(gateway)}"
+            missing = f"there is no operator token at {OPERATOR_TOKEN.path(gateway)}"
             raise CommandFailed(f"{missing}: {_not_running(base_of(gateway))}")
         return cls(base_of(gateway), token)
 

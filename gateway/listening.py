@@ -14,7 +14,7 @@ from gateway.composition import Line
 from gateway.front_page import front_page
 from gateway.health import Health, Operator, health_routes
 from gateway.operations import LineOperations
-from gateway.operator_token import ensure_token
+from gateway.operator_token import OPERATOR_TOKEN
 from gateway.paths import distinct_routes
 from gateway.proving import not_listening
 from gateway.store.records import Records
@@ -50,7 +50,7 @@ async def listening(line: Line, supervisor: Supervisor, health: Health, telemetr
 def _application(
     line: Line, supervisor: Supervisor, health: Health, telemetry: Telemetry, ingress: Ingress
 ) -> web.Application:
-    token = ensure_token(line.settings.gateway)
+    token = OPERATOR_TOKEN.ensure(line.settings.gateway)
     telemetry.hide([token])
     operator, operations = Operator(token), LineOperations(line, supervisor, Records(line.store))
     accounts = distinct_routes({name: plugin.routes(ingress) for name, plugin in line.plugins.items()})

@@ -27,7 +27,7 @@ from core.ids import new_id
 from core.plugin import Host
 from gateway import catalogue
 from gateway.composition import lent, make_delegate, make_plugin
-from gateway.operator_token import check_token
+from gateway.operator_token import OPERATOR_TOKEN
 from gateway.paths import clashes
 from gateway.sealing import SECRET_KEY
 from gateway.store.sqlite import SqliteStore
@@ -50,7 +50,7 @@ def surroundings(settings: Settings) -> None:
     gateway = settings.gateway
     looks = (
         lambda: look(gateway.database),
-        lambda: check_token(gateway),
+        lambda: OPERATOR_TOKEN.check(gateway),
         lambda: SECRET_KEY.check(gateway),
         lambda: _address(gateway),
     )
