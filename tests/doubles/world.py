@@ -56,7 +56,7 @@ class Events:
 
 
 class World:
-    """One account "desk", one agent "agent" (and `others`), one store; everything a journey touches."""
+    """One account, one agent "agent" (and `others`), one store; everything a journey touches."""
 
     def __init__(
         self,
@@ -76,16 +76,17 @@ class World:
         routes: Routes | None = None,
         others: Sequence[FakeAgent] = (),
         files: Files = NO_FILES,
+        account: str = "desk",
     ) -> None:
         """`others` are agents that a message may name besides the account's own."""
         self.store, self.agent, self.plugin, self.events = store, agent, plugin, Events()
-        clock, plugins = SystemClock(), {"desk": plugin}
+        clock, plugins = SystemClock(), {account: plugin}
         self.clock = clock
         is_followed = plugin.capabilities.follows
-        self._followers = {"desk": cast(FollowingPlugin, plugin).follower} if is_followed else {}
+        self._followers = {account: cast(FollowingPlugin, plugin).follower} if is_followed else {}
         self.outbox = Outbox(
             store,
-            {"desk": Channel(plugin, lambda: limits or Limits(), lambda: on_unknown)},
+            {account: Channel(plugin, lambda: limits or Limits(), lambda: on_unknown)},
             tasks,
             clock,
             self.events,
@@ -128,11 +129,11 @@ class World:
         )
         self.tracker.adopt = self.lanes.adopt
         self.routes = routes or Routes(agent.name)
-        source, allowed = Source("fake", "desk"), access or Access("open", "all")
+        source, allowed = Source("fake", account), access or Access("open", "all")
         exposed = frozenset(one.name for one in others) if is_followed else frozenset()
-        account = Account(source, self.routes, allowed, collect=collect, exposed=exposed)
+        of_account = Account(source, self.routes, allowed, collect=collect, exposed=exposed)
         self.intake = SourceIntake(
-            lambda: replace(account, routes=self.routes),
+            lambda: replace(of_account, routes=self.routes),
             store,
             self.lanes,
             self.outbox,

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from core.store import Store
+from tests.doubles.agent import context
 from tests.fakes.scripting import cut_after_accepting, delay
 from tests.fakes.wechat import FakeWechat, errcode
 from tests.plugins.wechat.account import ANN, account
@@ -96,9 +97,11 @@ async def test_an_answer_after_a_mere_event_is_not_said_to_be_of_an_earlier_ques
 @pytest.mark.case("DEL-23")
 async def test_two_accounts_in_one_process_are_two_conversations(platform: FakeWechat, store: Store) -> None:
     async with account(platform, store) as one, account(platform, store, name="other") as other:
-        await one.pushes.says(ANN, "hello")
-        await other.pushes.says(ANN, "hello")
-        assert (len(one.agent.asks), len(other.agent.asks)) == (1, 1)
+        for each in (one, other, one, other):
+            assert (await each.pushes.says(ANN, "hello")).reply == "HELLO"
+        (first, second), (third, fourth) = one.agent.asks, other.agent.asks
+        assert (second.context_id, fourth.context_id) == (context(first), context(third))
+        assert second.context_id != fourth.context_id
 
 
 @pytest.mark.case("DEL-01")
