@@ -26,7 +26,7 @@ from a2a.server.writing import Writer10
 from a2a.server.writing_03 import Writer03
 from core.delivery import Delivery, Outcome, Payload, Piece
 from core.errors import ConfigurationError
-from core.followed import Follower
+from core.followed import FollowedWork, Follower
 from core.identity import Source
 from core.plugin import AgentPlugin, Capabilities, Host, Intake, PreviewFrame
 
@@ -63,33 +63,10 @@ class A2APlugin:
     def __init__(self, account: str, settings: A2AServerSettings, host: Host, *, body: Body = notification) -> None:
         if host.following is None:
             raise ConfigurationError("this host does not let plugins follow work", setting=f"plugins.{account}")
-        self._pushes = Pushes(
-            Source(KIND, account),
-            host.following.records,
-            host.client,
-            body,
-            host.seal,
-            lambda owner, name: self._facade.admits(owner, name),
-            allow_private=settings.allow_push_private,
-            limit=settings.push_configs,
-        )
-        self._lives = Lives(host.following.records, self._pushes)
-        limits = settings.limits
-        rates = Rates(limits.context_rate, limits.pair_rate, host.clock.monotonic, partial(_broke_off, host, account))
-        self.tasks: Mapping[str, ServedTasks] = {
-            agent: Served(
-                account,
-                agent,
-                host.following,
-                self._lives,
-                self._pushes,
-                lambda: self._intake,
-                settings.passes,
-                rates=rates,
-            )
-            for agent in settings.exposed
-        }
         self._intake: Intake | None = None
+        self._pushes = self._pushing(account, settings, host, host.following, body)
+        self._lives = Lives(host.following.records, self._pushes)
+        self.tasks: Mapping[str, ServedTasks] = self._serving(account, settings, host, host.following)
         self._facade = Facade(
             account,
             settings,
@@ -100,6 +77,31 @@ class A2APlugin:
             public_url=host.public_url,
             is_default=host.is_default,
         )
+
+    def _pushing(self, account: str, settings: A2AServerSettings, host: Host, work: FollowedWork, body: Body) -> Pushes:
+        return Pushes(
+            Source(KIND, account),
+            work.records,
+            host.client,
+            body,
+            host.seal,
+            lambda owner, name: self._facade.admits(owner, name),
+            allow_private=settings.allow_push_private,
+            limit=settings.push_configs,
+        )
+
+    def _serving(
+        self, account: str, settings: A2AServerSettings, host: Host, work: FollowedWork
+    ) -> dict[str, ServedTasks]:
+        """By agent; all of an account's agents share its rates."""
+        limits, told = settings.limits, partial(_broke_off, host, account)
+        rates = Rates(limits.context_rate, limits.pair_rate, host.clock.monotonic, told)
+        return {
+            agent: Served(
+                account, agent, work, self._lives, self._pushes, lambda: self._intake, settings.passes, rates=rates
+            )
+            for agent in settings.exposed
+        }
 
     @property
     def capabilities(self) -> Capabilities:
