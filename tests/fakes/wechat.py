@@ -5,7 +5,6 @@ each message of a person, within 48 hours; 2,048 bytes of text; one stable token
 minutes. Times are the fake's own clock, which tests may turn. `pushes` (wechat_pushes.py) is the way to the gateway.
 """
 
-import asyncio
 import itertools
 import json
 import time
@@ -78,9 +77,9 @@ class Medium:
 
 
 class FakeWechat(Loopback):
-    def __init__(self, *, clock: Callable[[], float] = time.time, latency: float = 0.0) -> None:
+    def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
         super().__init__()
-        self.clock, self.latency = clock, latency
+        self.clock = clock
         self.script = ScriptBook()
         self.people: dict[str, Person] = defaultdict(Person)
         self.calls: Counter[str] = Counter()
@@ -141,7 +140,6 @@ class FakeWechat(Loopback):
             said = self._do(call, body, request.query.get("access_token", ""))
 
             async def finish() -> web.StreamResponse:
-                await asyncio.sleep(self.latency)
                 return web.Response(text=json.dumps(said, ensure_ascii=False), content_type="application/json")
 
             return finish

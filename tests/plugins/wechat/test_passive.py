@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ from core.session import Bounds
 from core.store import Store
 from gateway.store.sqlite import SqliteStore
 from tests.doubles.agent import FakeAgent, Parked, context, task, task_id
-from tests.fakes.wechat import FakeWechat
+from tests.fakes.scripting import delay
+from tests.fakes.wechat import FakeWechat, open_id
 from tests.plugins.wechat.account import ANN, BOB, SCALE, account
 from tests.store.line import ManualClock
 from tests.waiting import until
@@ -196,13 +198,16 @@ async def test_commands_are_answered_in_their_push(platform: FakeWechat, store: 
 
 @pytest.mark.case("SRC-07")
 async def test_a_slow_api_holds_up_nobody_else(platform: FakeWechat, store: Store) -> None:
-    platform.latency = 2.0
-    async with account(platform, store, taking(6)) as there:
-        await there.pushes.says(ANN, "slow")
+    release, crowd = asyncio.Event(), [open_id(f"p{number}") for number in range(20)]
+    async with account(platform, store, taking(*[6] * len(crowd))) as there:
+        platform.script.add("message/custom/send", delay(release), times=None)
+        await asyncio.gather(*(there.pushes.says(person, "slow") for person in crowd))
+        await platform.changes.until(lambda: platform.calls["message/custom/send"] == len(crowd))
         there.agent.script = Takes(0.1)
-        push = await there.pushes.says(BOB, "quick")
-        assert push.reply == "QUICK"
-        assert there.shown(ANN) == []
+        assert (await there.pushes.says(BOB, "quick")).reply == "QUICK"
+        assert await there.outcomes(1) == ["presumed"]  # the crowd's are under way
+        release.set()
+        assert Counter(await there.outcomes(21)) == Counter(presumed=1, delivered=20)
 
 
 @pytest.mark.case("DEL-11")
