@@ -155,9 +155,11 @@ class Exchange:
             connection = await pool.connections.connect(request, traces=[], timeout=timeout)
         except (aiohttp.ClientError, OSError) as error:
             raise self._failure(error) from error
-        if connection.protocol is None:
+        protocol = connection.protocol
+        if protocol is None or protocol.should_close:  # its peer spoke unasked: that would be taken for the answer
+            connection.close()
             raise CannotConnect(self._origin, "cannot_connect")
-        connection.protocol.set_response_params(
+        protocol.set_response_params(
             skip_payload=request.method == "HEAD",
             read_until_eof=True,
             auto_decompress=False,

@@ -71,6 +71,16 @@ async def test_of_two_observations_decided_on_one_revision_one_holds(line: Line)
     assert len([turn for turn in results if turn]) == 1
 
 
+async def test_of_two_bare_ends_decided_on_one_revision_one_holds(line: Line) -> None:
+    """Together, and with no record whose key would be taken: the revision alone must tell."""
+    turn = await line.begin(await line.say())
+    end = Observation(turn=turn, submission=SubmissionState.SUBMITTED, end=TurnEnd(TurnState.COMPLETED))
+
+    results = await asyncio.gather(*(line.store.observe(end, line.clock.now()) for _ in range(2)))
+
+    assert [result is None for result in results] == [False, True]
+
+
 async def test_an_ended_turn_takes_no_further_observation(line: Line) -> None:
     turn = await line.answer(await line.begin(await line.say()))
 

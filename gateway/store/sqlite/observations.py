@@ -63,6 +63,7 @@ def note(tx: Tx, observation: Observation, now: Instant) -> None:
 def _live(tx: Tx, turn: str) -> Live | None:
     known = tx.memory.live.get(turn)
     if known is None:
+        tx.flush()  # a turn that ended in this transaction is at work in its row until then
         row = tx.execute(SQL["live"], (number(turn), turn)).fetchone()
         if row is not None:
             known = tx.memory.live.keep(turn, Live(row[0], row[1], row[2], row[3], bool(row[4])))

@@ -387,6 +387,30 @@ async def test_a_kept_connection_that_was_closed_while_idle_is_not_used(client: 
     assert connections == 3
 
 
+async def test_what_a_kept_connection_said_unasked_answers_no_later_request(client: GuardedClient) -> None:
+    """A proxy says 408 to a connection that is idle for long; taken for an answer it would shift all that follow."""
+    answered, spoke = asyncio.Event(), asyncio.Event()
+
+    async def speak_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await read_request(reader)
+        writer.write(OK)
+        if not spoke.is_set():
+            await answered.wait()
+            writer.write(b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n")
+            spoke.set()
+            await reader.read()
+
+    async with raw_server(speak_up) as port, within(PATIENCE):
+        await client.request("POST", f"http://desk.test:{port}/", policy=PRIVATE, body=b"{}")
+        answered.set()
+        await spoke.wait()
+        for _ in range(5):
+            await asyncio.sleep(0)  # what was written is read in one of the loop's next rounds
+        assert isinstance(await failure(client, f"http://desk.test:{port}/"), CannotConnect)
+        answer = await client.request("POST", f"http://desk.test:{port}/", policy=PRIVATE, body=b"{}")
+    assert (answer.status, answer.body) == (200, b"ok")
+
+
 async def test_a_reset_connection_leaves_it_open(client: GuardedClient) -> None:
     async def reset(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await read_request(reader)
