@@ -411,6 +411,30 @@ async def test_what_a_kept_connection_said_unasked_answers_no_later_request(clie
     assert (answer.status, answer.body) == (200, b"ok")
 
 
+async def test_a_connection_whose_peer_answered_before_it_took_the_body_is_not_used_again(
+    client: GuardedClient,
+) -> None:
+    connections = 0
+
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal connections
+        connections += 1
+        if connections > 1:
+            await read_request(reader)
+            writer.write(OK)
+        else:
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\n\r\n")
+            await done.wait()
+
+    done = asyncio.Event()
+    async with raw_server(refuse) as port, within(PATIENCE):
+        url, body = f"http://desk.test:{port}/", b"x" * (8 << 20)
+        assert (await client.request("POST", url, policy=PRIVATE, body=body)).status == 413
+        assert (await client.request("POST", url, policy=PRIVATE, body=b"{}")).status == 200
+        done.set()
+
+
 async def test_a_reset_connection_leaves_it_open(client: GuardedClient) -> None:
     async def reset(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await read_request(reader)
