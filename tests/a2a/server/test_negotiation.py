@@ -81,7 +81,17 @@ async def test_what_is_switched_off_is_not_served() -> None:
             assert (await site.rpc(method, params)).code == code
         inline = {**message("echo x"), "configuration": {"taskPushNotificationConfig": {"url": "https://example.com"}}}
         assert (await site.rpc("SendMessage", inline)).code == -32003
-        assert (await site.rest("POST", "/message:stream", message("echo x"))).reason == "UNSUPPORTED_OPERATION"
+
+
+async def test_a_stream_that_is_not_served_is_refused_with_json_though_events_were_asked_for() -> None:
+    events = {"Accept": "text/event-stream"}
+    async with serving(streaming=False) as site:
+        by_rest = await site.rest("POST", "/message:stream", message("echo x"), headers=events)
+        by_rpc = await site.rpc("SendStreamingMessage", message("echo x"), headers=events)
+        for answer, status in ((by_rest, 400), (by_rpc, 200)):
+            told = (answer.status, answer.headers["Content-Type"], answer.reason)
+            assert told == (status, "application/json", "UNSUPPORTED_OPERATION")
+        assert by_rpc.code == -32004
 
 
 async def test_a_file_of_a_type_that_the_card_does_not_list_is_refused() -> None:
