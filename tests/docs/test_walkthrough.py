@@ -23,6 +23,7 @@ from tests.journeys.process import GatewayProcess
 from tests.waiting import within
 
 ANN, STRANGER = 123456789, 555  # the documents' own example id, and somebody else's
+NEXT = "---- the next call"
 
 
 def configuration(document: str, containing: str) -> str:
@@ -81,17 +82,17 @@ async def test_the_first_telegram_account_of_the_guide_shows_whom_to_let_in(tmp_
 async def test_the_first_calls_of_a_calling_agent_are_answered_as_is_said(tmp_path: Path) -> None:
     written = next(it.text for it in all_blocks("toml a2a"))
     (answered,) = (it.text for it in all_blocks("json call"))
-    send, stream, get = (it.text for it in all_blocks("sh call"))
+    calls = [it.text for it in all_blocks("sh call")]
     secrets = {"ACME_KEY": "acme-key-0123456789", "GLOBEX_TOKEN": "globex-token-0123456789"}
     async with gateway(tmp_path, written, **secrets) as process:
         typed = {"DESK": process.base, "ACME_KEY": secrets["ACME_KEY"], "PATH": os.environ["PATH"]}
-        asked = json.loads(await typed_in(send, typed))
-        task = typed["TASK"] = asked["task"]["id"]
-        events = [json.loads(line[6:]) for line in (await typed_in(stream, typed)).splitlines() if line[:6] == "data: "]
-        found = json.loads(await typed_in(get, typed))
+        sent, named, streamed, got = (await typed_in(f"\necho '{NEXT}'\n".join(calls), typed)).split(f"{NEXT}\n")
+    asked, found = json.loads(sent), json.loads(got)
+    events = [json.loads(line[6:]) for line in streamed.splitlines() if line[:6] == "data: "]
 
+    assert named == ""
     assert filled(answered, asked) == asked
-    assert events[0]["task"]["id"] == task
+    assert events[0]["task"]["id"] == found["id"] == asked["task"]["id"]
     assert events[-1]["statusUpdate"]["status"]["state"] == "TASK_STATE_COMPLETED"
     assert {name for event in events for name in event} == {"task", "statusUpdate", "artifactUpdate"}
     assert "Tuesday" in found["artifacts"][0]["parts"][0]["text"]
