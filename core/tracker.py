@@ -148,6 +148,11 @@ class TaskTracker:
         """When the turn of this thread last heard of its task; None when none is at work here."""
         return next((it.heard for it in self._pursuits.values() if it.turn.thread == thread), None)
 
+    def heard_in(self, turn_id: str) -> Instant | None:
+        """The same of a turn."""
+        pursuit = self._pursuits.get(turn_id)
+        return pursuit.heard if pursuit is not None else None
+
     def refresh(self, turn_id: str) -> bool:
         """Ask after a turn's task now; False when it is not at work here."""
         pursuit = self._pursuits.get(turn_id)

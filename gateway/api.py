@@ -39,7 +39,10 @@ class Page:
 
 
 class Records(Protocol):
-    """What is known, as JSON values with times in ISO 8601. A bad cursor raises ValueError; `state` None is any."""
+    """What is known, as JSON values with times in ISO 8601. A bad cursor raises ValueError; `state` None is any.
+
+    Nothing that the configuration keeps secret is in them.
+    """
 
     async def sessions(self, *, limit: int, cursor: str | None, state: str | None) -> Page: ...
     async def session(self, ref: str) -> Item | None: ...
@@ -68,10 +71,6 @@ class Operations(Protocol):
         ...
 
     async def agent(self, name: str) -> Item | None: ...
-
-    async def read_unreadable(self, id: str) -> Item | None:
-        """One update that could not be read, with its body, but for what the configuration keeps secret."""
-        ...
 
     async def discover_agent(self, name: str) -> None:
         """Read its card now."""
@@ -131,7 +130,7 @@ class ControlApi:
         records, unreadable = self._operations.records, "Authentic updates that could not be read, newest first"
         session = self._resource("/sessions/{ref}", records.session, "Session")
         envelope = self._resource("/envelopes/{id}", records.envelope, "Envelope")
-        unread = self._resource("/unreadable/{id}", self._operations.read_unreadable, "Unreadable")
+        unread = self._resource("/unreadable/{id}", records.unreadable_one, "Unreadable")
         return (
             _list("/sessions", "Sessions, newest first", records.sessions, "Session", SESSION_STATES),
             session.show("One session with its timeline"),

@@ -228,7 +228,7 @@ def delivery_list(
 
 @deliveries.command(name="show")
 def delivery_show(id: Id, config: Config = None, form: Format = Form.HUMAN) -> None:
-    """One delivery, with its attempts."""
+    """One delivery, with what it shows and its attempts."""
     show("deliveries", id, config, form)
 
 

@@ -13,11 +13,11 @@ from gateway.api import ControlApi
 from gateway.composition import Line
 from gateway.front_page import front_page
 from gateway.health import Health, Operator, health_routes
+from gateway.live_records import LiveRecords
 from gateway.operations import LineOperations
 from gateway.operator_token import OPERATOR_TOKEN
 from gateway.paths import distinct_routes
 from gateway.proving import not_listening
-from gateway.store.records import Records
 from gateway.supervisor import Supervisor
 from gateway.telemetry import Telemetry
 from gateway.version import VERSION
@@ -52,7 +52,8 @@ def _application(
 ) -> web.Application:
     token = OPERATOR_TOKEN.ensure(line.settings.gateway)
     telemetry.hide([token])
-    operator, operations = Operator(token), LineOperations(line, supervisor, Records(line.store))
+    records = LiveRecords(line.store, line.tracker.heard_in, lambda: line.settings.secrets())
+    operator, operations = Operator(token), LineOperations(line, supervisor, records)
     accounts = distinct_routes({name: plugin.routes(ingress) for name, plugin in line.plugins.items()})
     app = web.Application()
     app.add_routes(health_routes(ingress, health, telemetry.metrics, operator))

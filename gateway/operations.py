@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     from a2a.connection import AgentReport, Connection
 
 
-HIDDEN = "[hidden]"
-
-
 class LineOperations:
     def __init__(self, line: Line, supervisor: Supervisor, records: Records) -> None:
         self._line, self._supervisor, self.records = line, supervisor, records
@@ -51,15 +48,6 @@ class LineOperations:
 
     async def agent(self, name: str) -> Item | None:
         return next((item for item in self.agents() if item["name"] == name), None)
-
-    async def read_unreadable(self, id: str) -> Item | None:
-        found = await self.records.unreadable_one(id)
-        if found is None:
-            return None
-        body = str(found["body"])
-        for secret in sorted(self._line.settings.secrets(), key=len, reverse=True):
-            body = body.replace(secret, HIDDEN) if secret else body
-        return {**found, "body": body}
 
     async def discover_agent(self, name: str) -> None:
         await self._remote(name).discover()

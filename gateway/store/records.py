@@ -14,6 +14,7 @@ from gateway.api import Item, Page
 from gateway.states import MADE_OF_TASKS
 from gateway.store.sqlite.names import number, turn_of
 from gateway.store.sqlite.queries import load
+from gateway.store.sqlite.texts import decoded, encoded
 
 SQL = load("records.sql")
 RAW_SHOWN = 65_536  # bytes of an unreadable update
@@ -24,6 +25,7 @@ ENDED = frozenset(state.value for state in TaskState if state.is_terminal)
 IN_LANE = frozenset({"queued", "attempting"})
 LAST = 1 << 62  # a cursor after which comes nothing
 LAST_ID = "g"  # after every id of hexadecimal digits
+WORDS = ("plain", "text", "markdown")  # of a payload, as channels call them
 _ID_CURSOR, _NUMBER_CURSOR = re.compile(r"[0-9a-f]{32}"), re.compile(r"[0-9]{1,18}")
 
 
@@ -119,6 +121,7 @@ class Records:
         tries = await self._store.rows(SQL["attempts"], {"lane_seq": number(id)})
         return {
             **_delivery(rows[0]),
+            "text": words_of(decoded(rows[0]["payload"])),
             "tries": [{**row, "begun": iso(row["begun"]), "ended": iso(row["ended"])} for row in tries],
         }
 
@@ -202,11 +205,17 @@ def _task(row: Mapping[str, Any]) -> Item:
     }
 
 
+def words_of(payload: Mapping[str, Any]) -> str:
+    """What one rendered part shows, under the first of WORDS that its channel has; the JSON itself of any other."""
+    said = next((payload[name] for name in WORDS if isinstance(payload.get(name), str)), None)
+    return said if said is not None else encoded(payload)
+
+
 def _raw(row: Mapping[str, Any]) -> Item:
     fields = _only(row, "account", "external_id", "error", "bytes")
     return {"id": str(row["id"]), **fields, "received": iso(row["received"])}
 
 
 def _delivery(row: Mapping[str, Any]) -> Item:
-    shown = {name: value for name, value in row.items() if name != "lane_seq"}
+    shown = {name: value for name, value in row.items() if name not in ("lane_seq", "payload")}
     return {**shown, "queued": iso(row["queued"]), "due": iso(row["due"]), "is_repeat": bool(row["is_repeat"])}

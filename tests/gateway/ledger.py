@@ -116,9 +116,6 @@ class Ledger:
     async def unreadable_one(self, id: str) -> Mapping[str, Any] | None:
         return _one(self.torn, id)
 
-    async def read_unreadable(self, id: str) -> Mapping[str, Any] | None:
-        return await self.unreadable_one(id)
-
     async def tasks(self, *, limit: int, cursor: str | None, state: str | None) -> Page:
         return _page(self.tasks_, limit, cursor, state)
 

@@ -109,7 +109,7 @@ WHERE d.is_troubled = 1 AND d.lane_seq < :cursor AND d.state = :state ORDER BY d
 
 -- name: delivery
 SELECT n.id || '-' || d.lane_seq AS id, d.lane_seq, d.conversation, c.source AS account, c.vendor_chat AS chat, d.owner,
-    n.id AS turn, d.piece, d.part, d.parts, d.op, d.state, d.reason, d.queued, d.due, d.attempts, d.is_repeat
+    n.id AS turn, d.piece, d.part, d.parts, d.op, d.state, d.reason, d.queued, d.due, d.attempts, d.is_repeat, d.payload
 FROM delivery d JOIN turn n ON n.n = d.turn JOIN conversation c ON c.id = d.conversation
 WHERE d.lane_seq = :lane_seq AND n.id = :turn;
 
