@@ -38,7 +38,7 @@ class _Settings(BaseModel):
 def _printable(secret: SecretStr) -> SecretStr:
     value = secret.get_secret_value()
     if not value or not value.isascii() or not value.isprintable():
-        raise ValueError("must be printable ASCII on one line, and not empty")
+        raise ValueError("must be printable ASCII on one line, and not empty; copy it anew")
     return secret
 
 
@@ -61,9 +61,13 @@ class ApiKeyAuth(_Settings):
     def _name_fits_its_place(self) -> Self:
         allowed = _QUERY_NAME if self.place == "query" else _HEADER_NAME
         if not allowed.fullmatch(self.name) or (self.place == "header" and self.name.lower() in _OWN_HEADERS):
-            raise ValueError(f"name: {self.name[:100]!r} cannot be used in a {self.place}")
+            raise ValueError(
+                f"name: {self.name[:100]!r} cannot be used in a {self.place}; take the name that the agent asks for"
+            )
         if self.place == "cookie" and re.search(r'[\s",;\\]', self.value.get_secret_value()):
-            raise ValueError('value: a cookie cannot hold spaces or any of " , ; \\')
+            raise ValueError(
+                "value: a cookie cannot hold spaces, quotes, commas, semicolons and backslashes; take another"
+            )
         return self
 
 
@@ -104,14 +108,16 @@ class A2AAgentSettings(_Settings):
     @classmethod
     def _is_http(cls, value: str | None) -> str | None:
         if value is not None and not re.fullmatch(_URL, value):
-            raise ValueError("must be an http:// or https:// URL without user, fragment and spaces")
+            raise ValueError(
+                "must be an http:// or https:// URL without user, fragment and spaces; write it like https://agents.example.com"
+            )
         return value
 
     @field_validator("interfaces")
     @classmethod
     def _are_told_apart(cls, value: tuple[InterfaceName, ...]) -> tuple[InterfaceName, ...]:
         if not value or len(set(value)) < len(value):
-            raise ValueError("must name at least one interface, and each once")
+            raise ValueError("must name at least one interface, and each once; leave it out for all four")
         return value
 
     @field_validator("allow_origins")
@@ -119,5 +125,7 @@ class A2AAgentSettings(_Settings):
     def _are_origins(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for origin in value:
             if not re.fullmatch(r"https?://[^/?#@\s]+", origin):
-                raise ValueError("must be origins: http:// or https://, a host, and a port if it is not the usual one")
+                raise ValueError(
+                    "must be origins: http:// or https://, a host, and a port if it is not the usual; leave out the rest"
+                )
         return value

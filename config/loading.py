@@ -108,7 +108,7 @@ class _Composition:
             return model.model_validate(resolved)
         except ValidationError as error:
             known |= {problem.setting for problem in self.secrets.problems[unresolved:]}
-            found = problems_of(error, path, model, sources=self.source.variables, beside=beside)
+            found = problems_of(error, path, model, written=resolved, sources=self.source.variables, beside=beside)
             # A reference that led nowhere is reported as that, not again as a value of the wrong shape.
             self.problems += [problem for problem in found if problem.setting not in known]
             return None

@@ -28,6 +28,25 @@ _SHAPES = {  # by pydantic's word for what was expected; its own words are Pytho
     "string_type": ("text", "put it in quotes"),
     "tuple_type": ("a list", "write it in brackets, [ ... ]"),
 }
+_BOUNDS = {  # what to write instead, by pydantic's word for what is wrong; in braces what it says of the bound
+    "float_parsing": "write a number",
+    "float_type": "write a number",
+    "greater_than": "write more than {gt}",
+    "greater_than_equal": "write {ge} or more",
+    "int_from_float": "write a whole number",
+    "int_parsing": "write a whole number",
+    "int_type": "write a whole number",
+    "less_than_equal": "write {le} or less",
+    "string_pattern_mismatch": "write what matches {pattern}",
+    "string_too_long": "write {max_length} or fewer characters",
+    "string_too_short": "write {min_length} or more characters",
+    "too_long": "list {max_length} or fewer",
+    "too_short": "list {min_length} or more",
+}
+_ELSE = "write it as docs/configuration.md or the page of its kind there says"
+_FIELD = re.compile(
+    r"([a-z][a-z0-9_]*)((?:\.[^\s:]+)*):? (.*)", re.DOTALL
+)  # that the words of a whole table begin with
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +94,11 @@ def problems_of(
     prefix: str,
     model: type[BaseModel],
     *,
+    written: Mapping[str, Any],
     sources: Mapping[str, str],
     beside: Iterable[str] = (),
 ) -> list[Problem]:
-    """One problem for each thing pydantic found in the table called `prefix`.
+    """One problem for each thing pydantic found in the table called `prefix`, which was `written` so.
 
     `sources` names the environment variable of each setting that came from one; `beside` are settings of the same
     table that another model reads, and that a mistyped one may have meant.
@@ -87,7 +107,8 @@ def problems_of(
     for item in error.errors(include_url=False):
         loc = tuple(part for part in item["loc"] if not _is_union_tag(part, item["loc"], model))
         setting = ".".join([prefix, *map(str, loc)])
-        problem = _problem(setting, loc, item, model, beside)
+        given = _as_written(written, loc, item["input"])
+        problem = _problem(setting, loc, {**item, "input": given}, model, beside)
         variable = sources.get(setting)
         cause = f"{problem.cause} (from {variable})" if variable else problem.cause
         found.append(Problem(problem.setting, cause, problem.remedy))
@@ -114,9 +135,23 @@ def _problem(
     cause = message.removeprefix("Value error, ")
     if kind in ("value_error", "assertion_error"):
         head, _, tail = cause.partition("; ")
-        return Problem(setting, head, tail or advice(model, loc) or "correct it")
+        if (named := _FIELD.fullmatch(head)) and named[1] in fields_of(at(model, loc)):
+            setting, loc, head = f"{setting}.{named[1]}{named[2]}", (*loc, named[1]), named[3]
+        return Problem(setting, head, tail or advice(model, loc) or _ELSE)
     cause = cause[:1].lower() + cause[1:]
-    return Problem(setting, f"{_quote(setting, given)} is wrong: {cause}", advice(model, loc) or "correct it")
+    remedy = advice(model, loc) or _BOUNDS.get(kind, _ELSE).format_map(item.get("ctx", {}))
+    return Problem(setting, f"{_quote(setting, given)} is wrong: {cause}", remedy)
+
+
+def _as_written(table: Mapping[str, Any], loc: tuple[int | str, ...], given: object) -> object:
+    """A duration or size as the operator wrote it, where pydantic has the number that it came to."""
+    found: Any = table
+    try:
+        for part in loc:
+            found = found[part]
+    except (LookupError, TypeError):
+        return given
+    return found if isinstance(found, str) and isinstance(given, int | float) else given
 
 
 def _is_union_tag(part: int | str, loc: tuple[int | str, ...], model: type[BaseModel]) -> bool:

@@ -46,7 +46,7 @@ class KeptSecret:
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise self._unusable(path, f"cannot be read: {error.strerror}", "correct its permissions") from error
+            raise self._unusable(path, f"cannot be read: {error.strerror}", "let the gateway's user read it") from error
         if stat.S_IMODE(mode) & 0o077:
             raise self._unusable(path, "can be read by others", f"chmod 600 {path}")
         if len(secret) < LEAST_TOKEN or not secret.isascii():

@@ -50,7 +50,9 @@ class CallerSettings(_Settings):
     @model_validator(mode="after")
     def _has_a_secret(self) -> Self:
         if self.key is None and self.bearer is None:
-            raise ValueError(f"the caller {self.name} has neither key nor bearer, so that it could not be told")
+            raise ValueError(
+                f"the caller {self.name} has neither key nor bearer, so that it could not be told; give it one"
+            )
         return self
 
 
@@ -157,7 +159,7 @@ class A2AServerSettings(_Settings):
     def _is_a_free_header(cls, value: str) -> str:
         lower = value.lower()
         if not _HEADER_NAME.fullmatch(value) or lower in _TAKEN_HEADERS or "a2a-" in lower:
-            raise ValueError(f"{value[:100]!r} cannot be the header of an API key")
+            raise ValueError(f"{value[:100]!r} cannot be the header of an API key; take one like X-API-Key")
         return value
 
     @field_validator("callers")
@@ -166,13 +168,17 @@ class A2AServerSettings(_Settings):
         names = [caller.name for caller in value]
         secrets = [secret.get_secret_value() for caller in value for secret in (caller.key, caller.bearer) if secret]
         if len(set(names)) < len(names) or len(set(secrets)) < len(secrets):
-            raise ValueError("two callers have the same name or secret, so that they could not be told apart")
+            raise ValueError(
+                "two callers have the same name or secret, so that they could not be told apart; give each its own"
+            )
         return value
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         if taken := RESERVED & set(self.exposed):
-            raise ValueError(f"the agent {min(taken)!r} cannot be exposed under that name; its path has another use")
+            raise ValueError(
+                f"the agent {min(taken)!r} cannot be exposed under that name, whose path has another use; rename it"
+            )
         if unknown := set(self.cards) - set(self.exposed):
             raise ValueError(f"cards.{min(unknown)} is of no agent that is exposed; name it in expose")
         if self.extended_card and not self.callers and self.anonymous != "shared":

@@ -52,7 +52,7 @@ def _made(name: str, entry: str, factory: Any, options: Mapping[str, Any]) -> An
     try:
         return factory(**given)
     except (TypeError, ValueError) as error:
-        raise _wrong(setting, f"they do not fit the agent {entry!r}: {error}; correct it") from error
+        raise _wrong(setting, f"they do not fit the agent {entry!r}: {error}; give what its parameters take") from error
 
 
 def _wrong(setting: str, words: str) -> ConfigurationError:

@@ -29,7 +29,7 @@ def fitting(factory: Any, options: Mapping[str, Any], setting: str) -> dict[str,
     try:
         read = model.model_validate(dict(options))
     except ValidationError as error:
-        raise ConfigurationProblems(setting, problems_of(error, setting, model, sources={})) from error
+        raise ConfigurationProblems(setting, problems_of(error, setting, model, written=options, sources={})) from error
     return {name: _value(read, model, name) for name in options}
 
 

@@ -1,9 +1,12 @@
 """What the settings mean, and what is said about those that cannot be."""
 
+import tomllib
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel, Field, ValidationError
 
+from config.problems import problems_of
 from config.settings import AccountSettings, GatewaySettings
 from tests.config.conftest import AGENT, LISTED, PIGEON, Load, Refusal
 
@@ -125,7 +128,42 @@ def test_a_horizon_below_48_hours_is_refused(refused: Refusal) -> None:
 
 def test_one_owner_cannot_be_given_more_turns_than_there_are(refused: Refusal) -> None:
     words = refused("[gateway]\nmax_turns = 4\nmax_turns_per_owner = 5")
-    assert "gateway: max_turns_per_owner is above max_turns; lower it, or leave it out" in words
+    assert "gateway.max_turns_per_owner: is above max_turns; lower it, or leave it out" in words
+
+
+def test_what_two_settings_disagree_on_is_said_of_the_one_to_change(refused: Refusal) -> None:
+    words = refused('[gateway]\nretention = "50 h"\ndedupe_horizon = "60 h"')
+    assert "  gateway.retention: is shorter than dedupe_horizon; raise it, or lower the horizon" in words
+
+
+def test_a_duration_is_quoted_as_it_was_written(refused: Refusal) -> None:
+    assert "gateway.shutdown_grace: '2 h' is wrong" in refused('[gateway]\nshutdown_grace = "2 h"')
+    assert "gateway.shutdown_grace: '2 h' is wrong" in refused("", FRONTDESK_GATEWAY__SHUTDOWN_GRACE="2 h")
+    assert "gateway.shutdown_grace: 7200 is wrong" in refused("[gateway]\nshutdown_grace = 7200")
+
+
+@pytest.mark.parametrize(
+    ("written", "remedy"),
+    [
+        ("perches = 0", "write 1 or more"),
+        ("perches = 99", "write 9 or less"),
+        ("perches = 1.5", "write a whole number"),
+        ('song = ""', "write 1 or more characters"),
+        ('song = "coo coo"', "write what matches ^[a-z]*$"),
+        ("crumbs = []", "list 1 or more"),
+    ],
+)
+def test_a_bound_says_what_to_write(written: str, remedy: str) -> None:
+    class Loft(BaseModel):
+        perches: int = Field(1, ge=1, le=9)
+        song: str = Field("coo", min_length=1, pattern="^[a-z]*$")
+        crumbs: tuple[str, ...] = Field(("bread",), min_length=1)
+
+    table = tomllib.loads(written)
+    with pytest.raises(ValidationError) as refusal:
+        Loft.model_validate(table)
+    (problem,) = problems_of(refusal.value, "plugins.loft", Loft, written=table, sources={})
+    assert problem.remedy == remedy
 
 
 @pytest.mark.parametrize("store", ["postgresql://desk@db/desk", "sqlite:///:memory:", "frontdesk.db", "sqlite:///"])
