@@ -126,6 +126,6 @@ class A2AAgentSettings(_Settings):
         for origin in value:
             if not re.fullmatch(r"https?://[^/?#@\s]+", origin):
                 raise ValueError(
-                    "must be origins: http:// or https://, a host, and a port if it is not the usual; leave out the rest"
+                    "must be origins: http:// or https://, a host, and an unusual port; leave out the rest"
                 )
         return value

@@ -56,6 +56,7 @@ class Problem:
     setting: str
     cause: str
     remedy: str
+    variable: str = ""  # the environment variable that has no secret for it, where that is all
 
     def __str__(self) -> str:
         place = f"{shortened(self.setting, _NAMED_AT_MOST)}: " if self.setting else ""

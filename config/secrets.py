@@ -67,8 +67,9 @@ class Secrets:
         secret = self.environ.get(name, "")
         if not secret:
             state = "is empty" if name in self.environ else "is not set"
-            name = shortened(name)
-            self._report(setting, f"the environment variable {name} {state}", f"set {name}, or change the reference")
+            said = shortened(name)
+            cause, remedy = f"the environment variable {said} {state}", f"set {said}, or change the reference"
+            self.problems.append(Problem(setting, cause, remedy, said))
         return secret or None
 
     def _from_file(self, name: str, setting: str) -> str | None:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from config.loading import load_gateway
+from config.problems import ConfigurationProblems
 from config.settings import Settings
 from gateway.cli_agents import COLUMNS
 from gateway.cli_client import CommandFailed, GatewayClient, Item, base_of, segment
@@ -14,15 +16,36 @@ from gateway.proving import proved
 
 
 def doctor(config: Path | None, show: Show) -> None:
-    """Raises ConfigurationProblems for a wrong configuration, CommandFailed with one line for each trouble."""
-    settings = proved(config)
-    found = Examination.of(GatewayClient.of(config))
+    """Raises ConfigurationProblems for a wrong configuration, CommandFailed with one line for each trouble.
+
+    Only the gateway's own environment may have its secrets; where nothing else is missing, the doctor does without.
+    """
+    settings, unchecked = _settings(config)
+    try:
+        found = Examination.of(GatewayClient.of(config))
+    except CommandFailed as failure:
+        raise CommandFailed("\n".join((str(failure), *unchecked)), code=failure.code) from failure
     if show.is_json:
         show.json(found.as_json(settings))
     else:
         found.tell(settings, show)
     if troubles := found.troubles:
         raise CommandFailed("\n".join(troubles))
+
+
+def _settings(config: Path | None) -> tuple[Settings, tuple[str, ...]]:
+    """As far as they are known in this shell, and what could not be checked here."""
+    try:
+        return proved(config), ()
+    except ConfigurationProblems as refusal:
+        missing = dict.fromkeys(problem.variable for problem in refusal.problems)
+        if "" in missing:
+            raise
+        unchecked = (
+            f"the configuration was not checked, since this shell has not {', '.join(missing)}; to check it as well, "
+            "set what the gateway's own environment sets",
+        )
+        return Settings(load_gateway(config=config), {}, {}, refusal.origin, unchecked), unchecked
 
 
 @dataclass(frozen=True, slots=True)

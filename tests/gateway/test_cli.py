@@ -327,6 +327,45 @@ async def test_a_gateway_that_is_not_running_is_said_in_one_line_with_the_remedy
     assert f"no gateway answers at http://127.0.0.1:{unused_tcp_port}; start it with `frontdesk run`" in ended.err
 
 
+CALLED = """
+[plugins.partners]
+kind = "a2a"
+agent = "echo"
+callers = [{ name = "acme", key = "env:DESK_ACME_KEY" }, { name = "globex", bearer = "env:DESK_GLOBEX" }]
+"""
+NOT_HERE = "the configuration was not checked, since this shell has not DESK_ACME_KEY, DESK_GLOBEX; to check it as well"
+
+
+async def test_the_doctor_asks_the_gateway_from_a_shell_without_the_secrets_of_the_settings(
+    frontdesk: Type, accounts: dict[str, PluginHealth], tmp_path: Path
+) -> None:
+    accounts["support"] = PluginHealth(PluginState.RUNNING, 0.0)
+    config = tmp_path / "frontdesk.toml"
+    config.write_text(config.read_text() + CALLED)
+    ended = await frontdesk("doctor")
+    assert (ended.code, ended.err) == (0, "")
+    assert f"warning: {NOT_HERE}" in ended.out
+    assert "is ready" in ended.out
+    said = json.loads((await frontdesk("doctor", "--format", "json")).out)
+    assert said["warnings"][0].startswith(NOT_HERE)
+
+
+async def test_what_else_is_wrong_the_doctor_refuses_with_the_missing_secrets(tmp_path: Path) -> None:
+    (tmp_path / "frontdesk.toml").write_text(AGENT + CALLED + "streeming = true\n")
+    ended = await typed("doctor", cwd=tmp_path)
+    assert (ended.code, ended.out) == (2, "")
+    assert "3 problems" in ended.err
+    assert "DESK_ACME_KEY is not set; set DESK_ACME_KEY, or change the reference" in ended.err
+
+
+async def test_the_doctor_of_a_gateway_that_is_not_running_names_the_missing_secrets_too(tmp_path: Path) -> None:
+    (tmp_path / "frontdesk.toml").write_text(AGENT + CALLED)
+    ended = await typed("doctor", cwd=tmp_path)
+    assert (ended.code, ended.out, ended.err.count("\n")) == (1, "", 2)
+    assert "start it with `frontdesk run`" in ended.err
+    assert NOT_HERE in ended.err
+
+
 async def test_a_gateway_that_was_never_started_is_said_in_one_line_too(tmp_path: Path) -> None:
     ended = await typed("task", "list", cwd=tmp_path)
     assert (ended.code, ended.err.count("\n")) == (1, 1)
