@@ -64,6 +64,7 @@ class A2APlugin:
         if host.following is None:
             raise ConfigurationError("this host does not let plugins follow work", setting=f"plugins.{account}")
         self._intake: Intake | None = None
+        self._state = "starting"
         self._pushes = self._pushing(account, settings, host, host.following, body)
         self._lives = Lives(host.following.records, self._pushes)
         self.tasks: Mapping[str, ServedTasks] = self._serving(account, settings, host, host.following)
@@ -113,15 +114,15 @@ class A2APlugin:
 
     @property
     def health(self) -> dict[str, object]:
-        return {"state": "receiving" if self._intake is not None else "starting", "tasks": len(self._lives)}
+        return {"state": self._state, "tasks": len(self._lives)}
 
     async def run(self, intake: Intake) -> None:
         """Until cancelled; then nothing more is admitted, and what is at work is told to whoever still reads."""
-        self._intake = intake
+        self._intake, self._state = intake, "receiving"
         try:
             await asyncio.Event().wait()
         finally:
-            self._intake = None
+            self._intake, self._state = None, "draining"
             self._facade.close()
 
     def change(self, settings: A2AServerSettings) -> None:

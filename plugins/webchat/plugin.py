@@ -49,6 +49,7 @@ class WebchatPlugin:
         self._visitors = Visitors(account, host.public_url)
         self._streams = Streams(settings.max_streams)
         self._intake: Intake | None = None
+        self._state = "starting"
 
     @property
     def capabilities(self) -> Capabilities:
@@ -61,14 +62,14 @@ class WebchatPlugin:
 
     @property
     def health(self) -> dict[str, object]:
-        return {"state": "receiving" if self._intake is not None else "starting", "pages": len(self._streams)}
+        return {"state": self._state, "pages": len(self._streams)}
 
     async def run(self, intake: Intake) -> None:
-        self._intake = intake
+        self._intake, self._state = intake, "receiving"
         try:
             await asyncio.Event().wait()
         finally:
-            self._intake = None
+            self._intake, self._state = None, "draining"
             self._streams.close()
 
     def render(self, piece: Piece) -> tuple[Payload, ...]:

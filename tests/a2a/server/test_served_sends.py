@@ -39,6 +39,12 @@ async def asks_back(ask: Ask) -> AsyncIterator[TaskEvent]:
         yield task(ask, TaskState.COMPLETED, "Booked.")
 
 
+async def test_an_account_that_stops_receiving_says_that_it_drains_and_not_that_it_starts(store: Store) -> None:
+    async with desk(store, FakeAgent()) as there:
+        assert there.plugin.health == {"state": "receiving", "tasks": 0}
+    await until(lambda: there.plugin.health["state"] == "draining")
+
+
 async def test_a_send_that_waits_is_answered_with_the_task_as_it_ended(store: Store) -> None:
     async with desk(store, FakeAgent()) as there:
         done = await there.send("hello")

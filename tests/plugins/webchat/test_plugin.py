@@ -275,6 +275,7 @@ async def test_an_account_that_stops_ends_its_streams() -> None:
             here.plugin._streams.close()
             assert [event async for event in events] == []
         assert here.plugin.health == {"state": "receiving", "pages": 0}
+    assert here.plugin.health["state"] == "draining"
 
 
 async def test_a_visitor_who_is_not_let_in_is_told_the_id_to_ask_for() -> None:
