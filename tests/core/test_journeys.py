@@ -173,6 +173,9 @@ async def test_an_agent_whose_answer_grows_is_heard_of_and_not_silent(store: Sto
         more.set()
         await until(lambda: (desk.tracker.heard(admission.thread) or 0) > first + 0.01)
         assert desk.tracker.heard("another") is None
+        (turn,) = desk.tracker._pursuits
+        assert (desk.tracker.heard_in(turn) or 0) > first
+        assert desk.tracker.heard_in("another") is None
 
 
 @pytest.mark.case("A2A-14")
