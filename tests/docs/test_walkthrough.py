@@ -86,11 +86,12 @@ async def test_the_first_calls_of_a_calling_agent_are_answered_as_is_said(tmp_pa
     secrets = {"ACME_KEY": "acme-key-0123456789", "GLOBEX_TOKEN": "globex-token-0123456789"}
     async with gateway(tmp_path, written, **secrets) as process:
         typed = {"DESK": process.base, "ACME_KEY": secrets["ACME_KEY"], "PATH": os.environ["PATH"]}
-        sent, named, streamed, got = (await typed_in(f"\necho '{NEXT}'\n".join(calls), typed)).split(f"{NEXT}\n")
+        said = await typed_in(f"\necho '{NEXT}'\n".join(calls), typed)
+    sent, named, streamed, got, by_rpc = said.split(f"{NEXT}\n")
     asked, found = json.loads(sent), json.loads(got)
     events = [json.loads(line[6:]) for line in streamed.splitlines() if line[:6] == "data: "]
 
-    assert named == ""
+    assert (named, json.loads(by_rpc)["result"]) == ("", found)
     assert filled(answered, asked) == asked
     assert events[0]["task"]["id"] == found["id"] == asked["task"]["id"]
     assert events[-1]["statusUpdate"]["status"]["state"] == "TASK_STATE_COMPLETED"
