@@ -3,11 +3,12 @@
 import json
 from typing import Any
 
+import msgspec
 import orjson
 
-from core.doors.strict_json import BadJson, check_json_bytes, strict_json
+from core.doors.strict_json import BadJson, check_json_bytes
 
-_DIGITS, _LONG_NUMBER = bytes.maketrans(b"123456789", b"000000000"), b"0" * 19  # it may not fit into 64 bits
+_parsed = msgspec.json.Decoder().decode  # of the fast parsers the one that keeps integers beyond 64 bits
 
 
 def dumps(value: Any) -> bytes:
@@ -20,12 +21,10 @@ def dumps(value: Any) -> bytes:
 
 def loads(raw: bytes, *, depth: int) -> Any:
     """As strict_json has it, a few times as fast. Raises BadJson."""
-    if _LONG_NUMBER in raw.translate(_DIGITS):
-        return strict_json(raw, depth=depth)
     written = check_json_bytes(raw, depth=depth)
     try:
-        value = orjson.loads(raw)
-    except orjson.JSONDecodeError as error:
+        value = _parsed(raw)
+    except msgspec.DecodeError as error:
         raise BadJson("syntax") from error
     if _members(value) != written:
         raise BadJson("duplicate_key")
@@ -34,6 +33,11 @@ def loads(raw: bytes, *, depth: int) -> Any:
 
 def _members(value: Any) -> int:
     """Of all objects in it."""
-    if isinstance(value, dict):
-        return len(value) + sum([_members(each) for each in value.values() if isinstance(each, dict | list)])
-    return sum([_members(each) for each in value if isinstance(each, dict | list)]) if isinstance(value, list) else 0
+    found, inside = 0, [value]
+    for each in inside:  # which grows meanwhile: a loop, since a call for each object costs more than all its members
+        if isinstance(each, dict):
+            found += len(each)
+            inside.extend(each.values())
+        elif isinstance(each, list):
+            inside.extend(each)
+    return found
