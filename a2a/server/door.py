@@ -21,6 +21,7 @@ from a2a.server.settings import A2AServerSettings
 from a2a.server.spelling import Spelling
 from a2a.server.streams import Streams
 from core.clock import Clock
+from core.doors.acknowledgement import Answers
 from core.doors.ingress import BadJson, Refusal
 from core.telemetry import Telemetry
 
@@ -32,6 +33,10 @@ IDEMPOTENCY_HEADER = "Idempotency-Key"
 _CHARSET = re.compile(r'\s*(?:charset="?utf-8"?)?\s*', re.IGNORECASE)
 _CALLER = web.RequestKey("a2a_caller", Caller)
 NO_HEADERS: Mapping[str, str] = {}
+_ANSWERS = {
+    media_type: Answers(media_type, {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"})
+    for media_type in (JSON, A2A_JSON)
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,11 +145,11 @@ def check_type(request: web.Request, taken: tuple[str, ...]) -> str:
     return media_type
 
 
-def response(status: int, said: Any, media_type: str, headers: Mapping[str, str] = NO_HEADERS) -> web.Response:
-    answer = web.Response(status=status, body=dumps(said), content_type=media_type, headers=headers)
-    answer.headers["Cache-Control"] = "no-store"
-    answer.headers["X-Content-Type-Options"] = "nosniff"
-    return answer
+def response(
+    request: web.Request, status: int, said: Any, media_type: str, headers: Mapping[str, str] = NO_HEADERS
+) -> web.StreamResponse:
+    answers, body = _ANSWERS[media_type], dumps(said)
+    return answers.to(request, body) if status == 200 and not headers else answers.usual(status, body, headers)
 
 
 def retry_headers(fault: Fault) -> dict[str, str]:

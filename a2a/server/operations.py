@@ -6,9 +6,11 @@ Every refusal is a Fault.
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from a2a.server import faults, reading_03
 from a2a.server.descriptions import Description
@@ -19,13 +21,11 @@ from a2a.server.reading import Reader, View
 from a2a.server.settings import A2AServerSettings
 from a2a.server.spelling import Spelling
 from core.parts import File
-from core.values import value
 
 Json = dict[str, Any]
 
 
-@value(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """One call, as both bindings understand it."""
 
     caller: Caller

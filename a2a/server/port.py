@@ -6,14 +6,14 @@ numbers are those of the A2A 1.0 specification (tag v1.0.1).
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import field
 from enum import StrEnum
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from core.agent import Artifact, ArtifactUpdate, TaskState
 from core.clock import Instant
 from core.parts import Part
-from core.values import value
 
 
 class Role(StrEnum):
@@ -21,8 +21,7 @@ class Role(StrEnum):
     AGENT = "agent"
 
 
-@value(frozen=True, slots=True)
-class Caller:
+class Caller(Struct, frozen=True):
     """Who calls, as the gateway authenticated it."""
 
     owner: str  # the isolation boundary of everything the caller makes
@@ -31,20 +30,18 @@ class Caller:
     is_idempotent: bool = False  # equal sends (same message id or Idempotency-Key, same payload) are one
 
 
-@value(frozen=True, slots=True)
-class Message:
+class Message(Struct, frozen=True):
     id: str
     role: Role
     parts: tuple[Part, ...]
     context_id: str = ""  # "" only on the way in: none was named
     task_id: str = ""  # "" where the message starts a task, or is a bare answer
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = {}
     extensions: tuple[str, ...] = ()
     references: tuple[str, ...] = ()  # ids of tasks it refers to
 
 
-@value(frozen=True, slots=True)
-class ServedTask:
+class ServedTask(Struct, frozen=True):
     """The whole task as it is now (4.1.1)."""
 
     id: str
@@ -54,11 +51,10 @@ class ServedTask:
     message: Message | None = None  # of the status: the question of an interrupted task
     artifacts: tuple[Artifact, ...] = ()
     history: tuple[Message, ...] = ()  # oldest first; the status's message joins it when the next one supersedes it
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = {}
 
 
-@value(frozen=True, slots=True)
-class StatusChange:
+class StatusChange(Struct, frozen=True):
     task_id: str
     context_id: str
     state: TaskState
@@ -71,8 +67,7 @@ ServedEvent = ServedTask | Message | StatusChange | ArtifactUpdate
 """What a stream carries: one Message and nothing else, or the task first and then what happens to it (3.1.2)."""
 
 
-@value(frozen=True, slots=True)
-class PushConfig:
+class PushConfig(Struct, frozen=True):
     """Where to tell of a task's changes (4.3.1). `credentials` and `token` are secrets."""
 
     url: str
@@ -91,8 +86,7 @@ class PushConfig:
         return self.protocol.startswith("0.")
 
 
-@value(frozen=True, slots=True)
-class Send:
+class Send(Struct, frozen=True):
     """One SendMessage (3.1.1)."""
 
     message: Message
@@ -101,12 +95,11 @@ class Send:
     push: PushConfig | None = None
     idempotency_key: str = ""
     output_modes: tuple[str, ...] = ()  # () for any
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = {}
     extensions: tuple[str, ...] = ()  # the ones the caller activates, that the agent offers
 
 
-@value(frozen=True, slots=True)
-class Filter:
+class Filter(Struct, frozen=True):
     """What ListTasks asks for (3.1.4)."""
 
     context_id: str = ""
@@ -116,8 +109,7 @@ class Filter:
     after: str = ""  # the page token; "" for the first page
 
 
-@value(frozen=True, slots=True)
-class TaskPage:
+class TaskPage(Struct, frozen=True):
     tasks: Sequence[ServedTask]  # newest status first
     next: str  # "" on the last page
     total: int

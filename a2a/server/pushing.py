@@ -10,8 +10,9 @@ import json
 import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
 from typing import Any
+
+from msgspec.structs import asdict, replace
 
 from a2a.server.port import PushConfig, PushRefused, ServedEvent, StatusChange
 from a2a.server.served_words import said_of, task_of

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from msgspec import Struct
 from pydantic import ValidationError
 
 from a2a import translate
@@ -32,13 +33,13 @@ _WHY = {
     "missing": "is required",
     "string_pattern_mismatch": f"should be an id: at most {requests.LONGEST_ID} characters, none a control character",
 }
+_UNCONFIGURED = requests.Configuration()
 _URL_SAFE = str.maketrans("-_", "+/")  # ProtoJSON takes either alphabet
 
 R = TypeVar("R", bound=requests.Incoming)
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(Struct, frozen=True):
     """How much of a task is to be told."""
 
     history: int | None = None  # newest messages; None: as many as the server tells by itself
@@ -62,7 +63,7 @@ class Reader:
     ) -> tuple[Send, View]:
         """`patience` is that of a caller who does not say whether it waits (seconds; None: 1.0's, without an end)."""
         asked = _parsed(requests.SendMessage, params)
-        configuration = asked.configuration or requests.Configuration()
+        configuration = asked.configuration or _UNCONFIGURED
         push = configuration.push
         send = Send(
             message=self._message(asked.message),

@@ -51,7 +51,9 @@ class Part(Incoming):
     @property
     def contents(self) -> list[str]:
         """Which of the four it has."""
-        said = [name for name in ("text", "raw", "url") if getattr(self, name) is not None]
+        said = [
+            name for name, value in (("text", self.text), ("raw", self.raw), ("url", self.url)) if value is not None
+        ]
         return [*said, "data"] if "data" in self.model_fields_set else said
 
 

@@ -77,7 +77,7 @@ class RestDoor:
                 except Fault as fault:
                     told["outcome"] = fault.outcome
                     status = fault.kind.value.status
-                    return response(status, spelling.refusal(fault), media_type, retry_headers(fault))
+                    return response(request, status, spelling.refusal(fault), media_type, retry_headers(fault))
 
         return handle
 
@@ -101,7 +101,7 @@ class RestDoor:
             )
         result = await self._door.result(operation, call, request)
         told["outcome"] = "ok"
-        return response(200, {} if result is None else result, media_type, headers)
+        return response(request, 200, {} if result is None else result, media_type, headers)
 
 
 def _check_version(request: web.Request, spelling: Spelling) -> None:

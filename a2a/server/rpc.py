@@ -48,7 +48,7 @@ class RpcDoor:
                 return await self._answer(request, said, id, told)
             except Fault as fault:
                 told["outcome"] = fault.outcome
-                return _refused(id, fault)
+                return _refused(request, id, fault)
 
     async def _answer(self, request: web.Request, said: Any, id: Id, told: Json) -> web.StreamResponse:
         method = _method_of(said)
@@ -84,7 +84,7 @@ class RpcDoor:
             )
         result = await self._door.result(operation, call, request)
         told["outcome"] = "ok"
-        return response(200, {"jsonrpc": "2.0", "id": id, "result": result}, JSON, headers)
+        return response(request, 200, {"jsonrpc": "2.0", "id": id, "result": result}, JSON, headers)
 
 
 def _id_of(said: Any) -> Id:
@@ -126,9 +126,9 @@ def _error(id: Id, fault: Fault) -> Json:
     return {"jsonrpc": "2.0", "id": id, "error": fault.rpc()}
 
 
-def _refused(id: Id, fault: Fault) -> web.Response:
+def _refused(request: web.Request, id: Id, fault: Fault) -> web.StreamResponse:
     status = fault.kind.value.status if fault.kind in _TOLD_BY_HTTP else 200
-    return response(status, _error(id, fault), JSON, retry_headers(fault))
+    return response(request, status, _error(id, fault), JSON, retry_headers(fault))
 
 
 def _refused_stream(id: Id, fault: Fault) -> web.Response:

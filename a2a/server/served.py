@@ -8,8 +8,9 @@ here depends on the connection by which it was asked. Section numbers are those 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
 from typing import TypeVar
+
+from msgspec.structs import replace
 
 from a2a.server.port import (
     BadRequest,

@@ -7,9 +7,11 @@ events in the same order, what is another owner's is unknown. A test releases wh
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
+
+from msgspec.structs import replace
 
 from a2a.server.port import (
     BadRequest,

@@ -2,9 +2,9 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from a2a.server.port import Caller, NoSuchTask, PushConfig, PushRefused, Send, ServedTask
 from a2a.server.settings import A2AServerSettings

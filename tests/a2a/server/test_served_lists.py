@@ -1,9 +1,9 @@
 """Lists: the newest status first, for their owner only, page by page."""
 
 from collections.abc import AsyncIterator
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from a2a.server.port import BadRequest, Filter
 from core.agent import Ask, TaskEvent, TaskState
