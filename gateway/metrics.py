@@ -22,6 +22,7 @@ BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.
 MOST_SERIES = 500  # pairs of event and outcome; outcomes come from a closed set, and a mistake there must not grow
 DELIVERY = "delivery.attempted"  # the event whose outcomes are counted as deliveries too
 
+_NUMBERS = (float, int)
 Reading = float | Mapping[str, float]
 
 
@@ -39,6 +40,14 @@ class _Durations:
         return [(bound, sum(self.counts[: place + 1])) for place, bound in enumerate(bounds)]
 
 
+@dataclass(slots=True)
+class _Series:
+    """One event with one outcome."""
+
+    durations: _Durations  # of the event, whatever its outcome
+    count: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class _Gauge:
     name: str
@@ -51,7 +60,7 @@ class Metrics:
     """A registry of its own: no global state, so two gateways in one process (tests) do not count together."""
 
     def __init__(self, version: str = "") -> None:
-        self._events: dict[tuple[str, str], int] = {}
+        self._series: dict[tuple[str, str], _Series] = {}
         self._durations: dict[str, _Durations] = {}
         self._gauges: list[_Gauge] = []
         self._version = version
@@ -61,14 +70,10 @@ class Metrics:
 
     def count(self, event: str, outcome: str, duration: object) -> None:
         """`duration` in seconds; anything that is no number is not a duration."""
-        key = (event, outcome)
-        known = self._events.get(key)
-        if known is None and len(self._events) >= MOST_SERIES:
-            key = ("other", "")
-            known = self._events.get(key)
-        self._events[key] = (known or 0) + 1
-        if isinstance(duration, float | int):
-            self._timed(key[0]).add(float(duration))
+        series = self._series.get((event, outcome)) or self._begun(event, outcome)
+        series.count += 1
+        if isinstance(duration, _NUMBERS):
+            series.durations.add(float(duration))
 
     def gauge(self, name: str, help: str, read: Callable[[], Reading], *, label: str = "") -> None:
         """A number asked for at each scrape; with `label`, a mapping from that label's values to numbers."""
@@ -84,24 +89,29 @@ class Metrics:
             "frontdesk_events", "Wide events, by name and outcome", labels=("event", "outcome")
         )
         deliveries = CounterMetricFamily("frontdesk_deliveries", "Delivery attempts, by outcome", labels=("outcome",))
-        for (event, outcome), count in list(self._events.items()):
-            events.add_metric((event, outcome), count)
+        for (event, outcome), series in list(self._series.items()):
+            events.add_metric((event, outcome), series.count)
             if event == DELIVERY:
-                deliveries.add_metric((outcome,), count)
+                deliveries.add_metric((outcome,), series.count)
         yield events
         yield deliveries
         yield self._histogram()
         for gauge in self._gauges:
             yield _family(gauge)
 
-    def _timed(self, event: str) -> _Durations:
-        return self._durations.setdefault(event, _Durations())
+    def _begun(self, event: str, outcome: str) -> _Series:
+        if len(self._series) >= MOST_SERIES:
+            event, outcome = "other", ""
+        durations = self._durations.setdefault(event, _Durations())
+        return self._series.setdefault((event, outcome), _Series(durations))
 
     def _histogram(self) -> Metric:
         family = HistogramMetricFamily(
             "frontdesk_event_duration_seconds", "How long what an event tells of took", labels=("event",)
         )
         for event, durations in list(self._durations.items()):
+            if not any(durations.counts):
+                continue  # an event without a duration
             family.add_metric((event,), durations.cumulative(), durations.total)
         return family
 

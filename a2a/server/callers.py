@@ -45,13 +45,17 @@ class Callers:
 
     def identify(self, request: web.Request) -> Caller:
         """Raises Refusal (401) with what to authenticate with."""
-        shown = [*_bearers(request), *(_shown("key", key) for key in request.headers.getall(self._key_header, ()))]
+        headers = request.headers
+        shown = [_bearer(value) for value in headers.getall("Authorization", ())]
+        if self._key_header in headers:
+            shown += [_shown("key", key) for key in headers.getall(self._key_header)]
         if not shown:
             return self._required(self._stranger, "no_credentials")
         if len(shown) > 2:
             return self._required(None, "bad_credentials")
-        found = {self._named(each) for each in shown}
-        return self._required(found.pop() if len(found) == 1 else None, "bad_credentials")
+        caller = self._named(shown[0])
+        is_one = len(shown) == 1 or self._named(shown[1]) == caller
+        return self._required(caller if is_one else None, "bad_credentials")
 
     def admits(self, owner: str, name: str) -> bool:
         """Whether who was let in as this caller still would be; without a name it was a stranger."""
@@ -99,11 +103,10 @@ def _challenges(settings: A2AServerSettings) -> str:
     return ", ".join(offered or [bearer])
 
 
-def _bearers(request: web.Request) -> list[bytes]:
-    """What each Authorization header shows; another scheme than Bearer shows nothing that anybody has."""
-    values = request.headers.getall("Authorization", ())
-    said = (value.partition(" ") for value in values)
-    return [_shown(scheme.lower(), rest.strip(" ")) for scheme, _, rest in said]
+def _bearer(value: str) -> bytes:
+    """What an Authorization header shows; another scheme than Bearer shows nothing that anybody has."""
+    scheme, _, rest = value.partition(" ")
+    return _shown(scheme.lower(), rest.strip(" "))
 
 
 def _shown(kind: str, secret: str) -> bytes:

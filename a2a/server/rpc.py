@@ -26,6 +26,7 @@ _SPOKEN: Mapping[str, tuple[Spelling, Mapping[str, Operation]]] = {
     wire.PROTOCOL_VERSION: (V10, METHODS),
     wire_03.PROTOCOL_VERSION: (V03, METHODS_03),
 }
+_ID_TYPES = (str, int, float, type(None))
 _LONGEST_ID = 1000  # characters
 _MOST_DIGITS = 1 << 53  # beyond it an integer is not the same to every parser (RFC 8259, section 6)
 _TOLD_BY_HTTP = frozenset({Kind.PARSE, Kind.CONTENT_TYPE, Kind.BUSY})
@@ -92,7 +93,7 @@ def _id_of(said: Any) -> Id:
     if not isinstance(said, dict):
         return None
     id = said.get("id")
-    if isinstance(id, bool) or not isinstance(id, str | int | float | None):
+    if isinstance(id, bool) or not isinstance(id, _ID_TYPES):
         return None
     if isinstance(id, str):
         return id if len(id) <= _LONGEST_ID else None

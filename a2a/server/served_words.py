@@ -56,15 +56,6 @@ def _heard(entry: Heard, work: Followed) -> Message:
 def inbound_of(caller: Caller, agent: str, request: Send, context: str, passes: Iterable[str]) -> Inbound:
     """What is admitted: for a task of its own, or for the one that the message names."""
     message = request.message
-    said = (message.metadata, message.extensions, request.metadata)
-    beside = Attached(
-        message.metadata,
-        message.extensions,
-        message.references,
-        tuple(name for name in passes if any(name in each for each in said)),
-        hops_of(message.metadata),
-        request.metadata,
-    )
     return Inbound(
         keys=(_key(caller, agent, request),) if caller.is_idempotent else (),
         external_id=message.id,
@@ -77,7 +68,23 @@ def inbound_of(caller: Caller, agent: str, request: Send, context: str, passes: 
         thread=Join(message.task_id) if message.task_id else Start(),
         party=caller.owner,
         route=agent,
-        attached=beside if beside.to_json() else None,
+        attached=_attached(request, passes),
+    )
+
+
+def _attached(request: Send, passes: Iterable[str]) -> Attached | None:
+    """What stands beside the message's parts; None for nothing, as with most."""
+    message = request.message
+    said = (message.metadata, message.extensions, request.metadata)
+    if not (any(said) or message.references):
+        return None
+    return Attached(
+        message.metadata,
+        message.extensions,
+        message.references,
+        tuple(name for name in passes if any(name in each for each in said)),
+        hops_of(message.metadata),
+        request.metadata,
     )
 
 
