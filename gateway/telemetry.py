@@ -47,10 +47,11 @@ class Telemetry:
         self._writer = _Writer(sink, redactor(self._secrets), self._said_dropped, buffer)
 
     def event(self, name: str, /, **fields: object) -> None:
-        outcome, level = fields.get("outcome"), fields.pop("level", "info")
-        self.metrics.count(name, str(outcome or ("failed" if "error" in fields else "")), fields.get("duration"))
-        if LEVELS.get(str(level), 20) >= self._threshold:
-            self._writer.put(self._format(self._now(), str(level), name, fields))
+        level = str(fields.pop("level", "info"))
+        outcome = fields.get("outcome") or ("failed" if "error" in fields else "")
+        self.metrics.count(name, str(outcome), fields.get("duration"))
+        if LEVELS.get(level, 20) >= self._threshold:
+            self._writer.put(self._format(self._now(), level, name, fields))
 
     def hide(self, secrets: Iterable[str]) -> None:
         """Never write these either, as after a reread configuration; the old ones stay hidden."""

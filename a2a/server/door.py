@@ -2,8 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -105,27 +104,38 @@ class Door:
         self.account.callers.known(request)
         return await self.account.cards.extended(self.agent, request)
 
-    @contextmanager
-    def telling(self, request: web.Request, binding: str) -> Iterator[Json]:
+    def telling(self, request: web.Request, binding: str) -> "_Telling":
         """One event for the call, whatever becomes of it; who handles the call adds what is known by then."""
-        clock, began = self.account.clock, self.account.clock.monotonic()
-        caller = request[_CALLER]
-        fields: Json = {"operation": "", "version": "", "outcome": "cut"}
-        try:
-            yield fields
-        except Refusal as refusal:
-            fields["outcome"] = refusal.reason
-            raise
-        finally:
-            self.account.telemetry.event(
-                "a2a.served",
-                account=self.account.name,
-                agent=self.agent,
-                caller=caller.name,
-                binding=binding,
-                duration=clock.monotonic() - began,
-                **fields,
-            )
+        caller: Caller = request[_CALLER]
+        return _Telling(self.account, self.agent, caller.name, binding)
+
+
+class _Telling:
+    """A context manager by hand: one from a generator costs a call as much as the event itself."""
+
+    __slots__ = ("_account", "_began", "_fields")
+
+    def __init__(self, account: Account, agent: str, caller: str, binding: str) -> None:
+        self._account, self._began = account, account.clock.monotonic()
+        self._fields: Json = {
+            "account": account.name,
+            "agent": agent,
+            "caller": caller,
+            "binding": binding,
+            "duration": 0.0,
+            "operation": "",
+            "version": "",
+            "outcome": "cut",
+        }
+
+    def __enter__(self) -> Json:
+        return self._fields
+
+    def __exit__(self, _kind: type[BaseException] | None, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, Refusal):
+            self._fields["outcome"] = error.reason
+        self._fields["duration"] = self._account.clock.monotonic() - self._began
+        self._account.telemetry.event("a2a.served", **self._fields)
 
 
 def parsed(body: bytes, depth: int) -> Any:
