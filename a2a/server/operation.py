@@ -17,6 +17,8 @@ class Operation(StrEnum):
     DROP_PUSH = "DeleteTaskPushNotificationConfig"
     EXTENDED_CARD = "GetExtendedAgentCard"
 
+    __hash__ = str.__hash__  # of a table's key; Enum has one that is written in Python
+
     @property
     def streams(self) -> bool:
         return self in (Operation.STREAM, Operation.SUBSCRIBE)

@@ -20,6 +20,8 @@ class Role(StrEnum):
     USER = "user"
     AGENT = "agent"
 
+    __hash__ = str.__hash__  # of a table's key; Enum has one that is written in Python
+
 
 class Caller(Struct, frozen=True):
     """Who calls, as the gateway authenticated it."""

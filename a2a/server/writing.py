@@ -95,15 +95,16 @@ def newest(history: tuple[Message, ...], view: View) -> tuple[Message, ...]:
 
 def message(said: Message) -> Json:
     spelled: Json = {"messageId": said.id, "role": ROLES[said.role], "parts": [part(each) for each in said.parts]}
-    for name, value in (
-        ("contextId", said.context_id),
-        ("taskId", said.task_id),
-        ("metadata", said.metadata),
-        ("extensions", said.extensions),
-        ("referenceTaskIds", said.references),
-    ):
-        if value:
-            spelled[name] = value
+    if said.context_id:
+        spelled["contextId"] = said.context_id
+    if said.task_id:
+        spelled["taskId"] = said.task_id
+    if said.metadata:
+        spelled["metadata"] = said.metadata
+    if said.extensions:
+        spelled["extensions"] = said.extensions
+    if said.references:
+        spelled["referenceTaskIds"] = said.references
     return spelled
 
 
