@@ -8,18 +8,23 @@ from time import time
 import pytest
 from aiohttp import web
 
-from core.doors.acknowledgement import Acknowledgement
+from core.doors.acknowledgement import Acknowledgement, Answers
 from core.doors.ingress import Ingress
 from core.doors.listener import Listener
 from tests.core.doors.wire import PATIENCE, converse, parse, read_answer
 from tests.waiting import within
 
 DONE = Acknowledgement(b'{"ok":true}', "application/json")
+ECHO = Answers("text/plain", {"Cache-Control": "no-store"})
 LINES = b"Host: desk\r\nContent-Type: application/json\r\nContent-Length: 2\r\n"
 
 
 async def taken(request: web.Request, body: bytes) -> web.StreamResponse:
     return DONE.to(request)
+
+
+async def echoed(request: web.Request, body: bytes) -> web.StreamResponse:
+    return ECHO.to(request, body)
 
 
 def anybody(request: web.Request) -> None:
@@ -30,6 +35,7 @@ def anybody(request: web.Request) -> None:
 async def port() -> AsyncIterator[int]:
     app = web.Application()
     app.add_routes([Ingress().post("/hook", authenticate=anybody, handle=taken)])
+    app.add_routes([Ingress().post("/echo", authenticate=anybody, handle=echoed)])
     async with Listener(app, grace=1.0) as listener:
         yield listener.port
 
@@ -67,3 +73,17 @@ async def test_who_wants_the_connection_to_end_gets_the_answer_and_the_end(port:
     answer = parse(await converse(port, beginning + LINES + b"\r\n{}"))
     assert (answer.status, answer.body) == (200, b'{"ok":true}')
     assert "server: frontdesk" in answer.head.lower()
+
+
+@pytest.mark.parametrize("ending", [b"", b"Connection: close\r\n"], ids=["kept", "closed"])
+async def test_answers_of_one_kind_have_its_lines_and_each_a_body_of_its_own(port: int, ending: bytes) -> None:
+    head = b"POST /echo HTTP/1.1\r\nHost: desk\r\nContent-Type: application/json\r\n"
+    sent = head + b"Content-Length: 5\r\n\r\n[1,2]" + head + ending + b"Content-Length: 2\r\n\r\n[]"
+    if not ending:
+        sent += head + b"Connection: close\r\nContent-Length: 0\r\n\r\n"
+    raw = await converse(port, sent)
+    first, second = parse(raw), parse(raw[raw.index(b"[1,2]") + len(b"[1,2]") :])
+    assert (first.body[:5], second.body[:2]) == (b"[1,2]", b"[]")
+    assert "content-length: 5" in first.head.lower()
+    assert "content-length: 2" in second.head.lower()
+    assert all("cache-control: no-store" in answer.head.lower() for answer in (first, second))
