@@ -40,6 +40,10 @@ class Helm(Protocol):
         """The agent that is asked instead while the turn's is down; "" for none."""
         ...
 
+    async def sync(self) -> None:
+        """Until it is durable that the turn has begun: before anybody outside this process hears of it."""
+        ...
+
     async def commit(self, observation: Observation) -> Turn: ...
 
     async def note(self, observation: Observation) -> None:

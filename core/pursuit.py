@@ -13,6 +13,7 @@ from weakref import WeakMethod
 from core.agent import TaskEvent
 from core.cancelling import Cancelling
 from core.clock import Instant
+from core.crashpoint import crashpoint
 from core.errors import OutcomeUnknown
 from core.following import Following
 from core.helm import Delegate, Helm
@@ -77,6 +78,9 @@ class Pursuit:
         if self._progress.has_task:
             self._cancelling.remember()
         elif is_new or not self.turn.asked:
+            if not self._progress.delegate.is_local:  # a local one may be asked again by the next process
+                await self._helm.sync()
+                crashpoint("router.after_claim")
             await self._submitting.submit(maybe_there=False)
         elif await self._submitting.look(OutcomeUnknown("the gateway stopped before the agent answered")):
             await self._submitting.submit(maybe_there=True)

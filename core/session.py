@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from core.clock import Clock
-from core.crashpoint import crashpoint
 from core.errors import Busy, FloodFromSender
 from core.persistence import patiently
 from core.store import Ready, Turn, Turns
@@ -222,7 +221,6 @@ class Lanes:
                 lambda: self._turns.begin(thread, self._clock.now(), limit=lane.limit), self._telemetry
             )
             if turn is not None:
-                crashpoint("router.after_claim")
                 slot.messages = len(turn.envelopes)
                 ended = await self._answer(turn, slot, after=None)
         finally:

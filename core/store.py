@@ -246,9 +246,14 @@ class Turns(Protocol):
     async def begin(self, thread: str, now: Instant, *, limit: int = 1) -> Turn | None:
         """Take the thread's oldest queued envelopes (at most `limit`) into a new running turn.
 
-        Its submission is stored as intended in the same commit. None when the thread has nothing queued, or a turn
-        of it is still running or waiting.
+        Its submission is intended from then on. It may not be durable yet: lost with the process, the same turn with
+        the same message id begins again, and all that is stored of it later is behind it. None when the thread has
+        nothing queued, or a turn of it is still running or waiting.
         """
+        ...
+
+    async def sync(self) -> None:
+        """Until every turn that was begun is durable."""
         ...
 
     async def observe(self, observation: Observation, now: Instant) -> Turn | None:

@@ -210,6 +210,9 @@ class TaskTracker:
 
     # ------------------------------------------------------------------ what a pursuit is given
 
+    async def sync(self) -> None:
+        await patiently(self._turns.sync, self.telemetry)
+
     async def commit(self, observation: Observation) -> Turn:
         at, step = self.clock.now(), observation.step
         follower = self.follower(observation.turn) if step is not None else None

@@ -211,6 +211,9 @@ class MemoryStore(FollowedTables):
 
     # ------------------------------------------------------------------ turns
 
+    async def sync(self) -> None:
+        return None
+
     async def begin(self, thread: str, now: Instant, *, limit: int = 1) -> Turn | None:
         lane = self._threads.get(thread)
         if lane is None or lane.state != "queued" or not (lane.queue or lane.resume):

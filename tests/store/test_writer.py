@@ -16,7 +16,7 @@ from core.store import Admitted
 from gateway.store.sqlite import SqliteStore
 from gateway.store.sqlite.log import CHECKPOINT_AFTER
 from gateway.store.sqlite.writer import BATCH, Operation, Writer
-from tests.store.line import DESK, Line, ManualClock, message
+from tests.store.line import DESK, Line, ManualClock, message, piece
 from tests.waiting import until
 
 
@@ -234,3 +234,97 @@ def breaking(_tx: object) -> None:
 def names(folder: Path) -> list[str]:
     with closing(sqlite3.connect(folder / "desk.db")) as db:
         return [name for (name,) in db.execute("SELECT name FROM lease ORDER BY name")]
+
+
+async def test_a_turn_begins_without_waiting_for_the_disk_and_is_durable_after_a_sync(tmp_path: Path) -> None:
+    async with SqliteStore(tmp_path / "desk.db") as store:
+        await store.hold()
+        line = Line(store)
+        admitted = await line.say("hello")
+        beginning = store.begin(admitted.thread, line.clock.now())
+
+        with pytest.raises(StopIteration) as done:
+            beginning.send(None)
+        assert done.value.value is not None
+        assert begun(tmp_path) == []
+        await store.sync()
+        assert begun(tmp_path) == [done.value.value.id]
+
+
+async def test_a_turn_that_was_begun_is_stored_soon_though_nothing_else_is(tmp_path: Path) -> None:
+    async with SqliteStore(tmp_path / "desk.db") as store:
+        await store.hold()
+        line = Line(store)
+        turn = await line.begin(await line.say("hello"))
+
+        await until(lambda: begun(tmp_path) == [turn.id])
+
+
+async def test_a_turn_lost_with_its_process_begins_again_as_the_same(tmp_path: Path) -> None:
+    folder = tmp_path / "after the crash"
+    folder.mkdir()
+    async with SqliteStore(tmp_path / "desk.db") as store:
+        await store.hold()
+        line = Line(store)
+        admitted = await line.say("hello")
+        lost = await line.begin(admitted)
+        for name in ("desk.db", "desk.db-wal"):
+            (folder / name).write_bytes((tmp_path / name).read_bytes())
+    async with SqliteStore(folder / "desk.db") as store:
+        await store.hold()
+
+        assert [ready.thread for ready in await store.ready()] == [admitted.thread]
+        again = await Line(store).begin(admitted)
+        assert (again.id, again.message_id) == (lost.id, lost.message_id)
+
+
+async def test_what_a_lost_batch_was_to_take_along_goes_with_the_next(sqlite_line: Line) -> None:
+    turn = await sqlite_line.begin(await sqlite_line.say("hello"))
+    with pytest.raises(TypeError, match="surrogates"):
+        await sqlite_line.say("\ud800")
+
+    assert [one.id for one in await sqlite_line.store.unfinished()] == [turn.id]
+    assert (await sqlite_line.answer(turn, piece("a", "hi"))).revision == 1
+
+
+async def test_a_turn_that_was_begun_outlives_a_broken_connection(tmp_path: Path) -> None:
+    writer = Writer(tmp_path / "desk.db", busy_timeout=1, max_waiting=10)
+    await writer.start()
+    writer.at_once(later("one"))
+    with pytest.raises(StoreUnavailable):
+        await writer.run(breaking)
+    assert (writer.memory, writer.owes) == (None, True)
+    await writer.run(put("two"))
+
+    assert names(tmp_path) == ["one", "two"]
+    assert not writer.owes
+    await writer.close()
+
+
+async def test_rows_that_cannot_be_written_at_all_do_not_hold_up_the_others(tmp_path: Path) -> None:
+    writer = Writer(tmp_path / "desk.db", busy_timeout=1, max_waiting=10)
+    await writer.start()
+    await writer.run(put("one"))
+    writer.at_once(later("one"))
+    await asyncio.gather(writer.run(put("two")), writer.run(put("three")))
+
+    assert names(tmp_path) == ["one", "three", "two"]
+    await writer.close()
+
+
+async def test_closing_writes_what_was_done_at_once(tmp_path: Path) -> None:
+    writer = Writer(tmp_path / "desk.db", busy_timeout=1, max_waiting=10)
+    await writer.start()
+    writer.at_once(later("one"))
+    await writer.close()
+
+    assert names(tmp_path) == ["one"]
+
+
+def later(name: str) -> Operation[None]:
+    return lambda tx: tx.late("INSERT INTO lease VALUES (?, '', 0, 0)", (name,))
+
+
+def begun(folder: Path) -> list[str]:
+    with closing(sqlite3.connect(folder / "desk.db")) as db:
+        return [id for (id,) in db.execute("SELECT id FROM turn")]

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
@@ -173,7 +174,13 @@ class SqliteStore:
     # ------------------------------------------------------------------ turns
 
     async def begin(self, thread: str, now: Instant, *, limit: int = 1) -> Turn | None:
+        memory = self._writer.memory if self._writer is not None else None
+        if self._writer is not None and memory is not None and turns.reads_nothing(memory, thread, limit):
+            return self._writer.at_once(lambda tx: turns.begin(tx, thread, now, limit))
         return await self._run(lambda tx: turns.begin(tx, thread, now, limit))
+
+    async def sync(self) -> None:
+        await self._run(lambda _tx: None)
 
     async def observe(self, observation: Observation, now: Instant) -> Turn | None:
         return await self._run(lambda tx: observations.observe(tx, observation, self._policy, now))
@@ -347,6 +354,9 @@ class SqliteStore:
         """What is committed, beside the writer: for records, never for decisions. Raises StoreUnavailable."""
         if self._writer is None:
             raise StoreUnavailable(self._why_not_held)
+        if self._writer.owes:
+            with suppress(StoreUnavailable):  # what is written can be read while nothing can be
+                await self.sync()
         return await self._reader.rows(sql, values)
 
     async def history(self, address: Address, *, limit: int = 200) -> Sequence[Entry]:

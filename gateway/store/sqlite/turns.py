@@ -19,7 +19,7 @@ from core.store import (
     Turn,
 )
 from gateway.store.sqlite import followed
-from gateway.store.sqlite.memory import Live, Place
+from gateway.store.sqlite.memory import Live, Memory, Place
 from gateway.store.sqlite.names import name, number
 from gateway.store.sqlite.places import place, remote_context, thread_is
 from gateway.store.sqlite.queries import load
@@ -30,6 +30,19 @@ SQL = load("turns.sql")
 _INSERT_TURN, _BEGIN_THREAD = SQL["insert_turn"], SQL["begin_thread"]
 
 # ---------------------------------------------------------------------------------------------- beginning
+
+
+def reads_nothing(memory: Memory, thread: str, limit: int) -> bool:
+    """Whether `begin` needs no row, and would begin the same turn again if what it writes were lost.
+
+    (Of several messages that are collected, more might be there the next time, under the same message id.)
+    """
+    queue = memory.queues.get(thread)
+    if queue is None or not queue.envelopes or limit > 1:
+        return False
+    where = queue.where
+    is_first = queue.envelopes[0].seq == number(thread)  # else followed work has a word to keep
+    return (where.session, queue.agent, where.generation) in memory.contexts and (is_first or not where.is_followed)
 
 
 def begin(tx: Tx, thread: str, now: Instant, limit: int) -> Turn | None:

@@ -5,6 +5,9 @@ they are run as one transaction; a thread then syncs the log (log.py), and only 
 arrives meanwhile is the next batch. So batches form by themselves, without any added delay, and each costs one hop to
 the thread, one sync and one hop back.
 
+An operation that reads no row, and whose loss does no harm, can be done at once: what it writes is owed, and goes first
+into the next batch.
+
 The transaction itself runs on the event loop: its rows are in memory, no lock is ever waited for, and two threads that
 take turns at Python's lock cost more than it does (measured: a sixth of all that a message costs).
 
@@ -33,6 +36,7 @@ LOOK_AGAIN = 0.02  # seconds between two looks whether another process's lock is
 PROBE_EVERY = 1.0  # seconds between two attempts to write while the file is unwritable
 COMMIT_PATIENCE = 2.0  # seconds a commit may wait for a lock or the disk before it is said; a busy disk takes less
 RETRY_AFTER = 5.0  # seconds; what senders are told: a full disk or a long lock is not gone in one
+OWED_FOR = 0.05  # seconds that what was done at once waits for a batch to go with; then it makes one of its own
 STATEMENTS = 256  # prepared statements kept; more than there are queries
 
 PRAGMAS = (
@@ -62,6 +66,9 @@ _REASONS = {
 _BREAKS = frozenset(_REASONS) - {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL}
 
 
+Rows = dict[str, list[tuple[Any, ...]]]  # by statement
+
+
 class Tx:
     """The open transaction, as an operation sees it.
 
@@ -76,7 +83,7 @@ class Tx:
         self.memory = memory
         self.execute: Callable[..., sqlite3.Cursor] = cursor.execute
         self._many = cursor.executemany
-        self._late: dict[str, list[tuple[Any, ...]]] = {}
+        self._late: Rows = {}
 
     def late(self, sql: str, row: tuple[Any, ...]) -> None:
         """Insert a row with others of its kind before the commit, or before the next `flush`."""
@@ -89,9 +96,16 @@ class Tx:
     def flush(self) -> None:
         """Write late rows now: whoever reads their tables calls this first."""
         if self._late:
-            late, self._late = self._late, {}
-            for sql, rows in late.items():
-                self._many(sql, rows)
+            self.write(self.take_late())
+
+    def take_late(self) -> "Rows":
+        """The late rows, which are late no more: whoever takes them writes them."""
+        late, self._late = self._late, {}
+        return late
+
+    def write(self, rows: "Rows") -> None:
+        for sql, values in rows.items():
+            self._many(sql, values)
 
     def forget(self) -> None:
         """After a rollback: late rows and what was remembered are no longer true."""
@@ -119,6 +133,8 @@ class Writer:
         self._tx: Tx | None = None
         self._db: sqlite3.Connection | None = None
         self._probe: asyncio.TimerHandle | None = None
+        self._owed: Rows = {}  # of what was done at once, and in no batch yet that was committed
+        self._payday: asyncio.TimerHandle | None = None
         self._is_closed = False
         self._is_lost = False  # a sync failed: nobody knows what is on the disk
         self.healthy: str | None = None  # why the file could not be written; None when it could
@@ -161,19 +177,54 @@ class Writer:
             self._loop.call_soon(self._work)
         return future
 
+    @property
+    def memory(self) -> Memory | None:
+        """What an operation at once may count on; None while nothing can be done at once."""
+        return None if self._tx is None or self.healthy or self._is_closed else self._tx.memory
+
+    @property
+    def owes(self) -> bool:
+        """Whether something was done at once that is not committed yet."""
+        return bool(self._owed)
+
+    def at_once(self, operation: Operation[T]) -> T:
+        """Its result now, from what is remembered; its late rows are written with the next batch, before all others.
+
+        Only while `memory` is there, and only for an operation that reads no row: none may be open yet, and its rows
+        may be lost with the process, with all that came after them.
+        """
+        if self._tx is None:
+            raise StoreUnavailable("nothing can be done at once now")
+        result = operation(self._tx)
+        for sql, rows in self._tx.take_late().items():
+            self._owed.setdefault(sql, []).extend(rows)
+        if self._payday is None:
+            self._payday = self._loop.call_later(OWED_FOR, self._pay)
+        return result
+
+    def _pay(self) -> None:
+        self._payday = None
+        if self._owed and self._busy:
+            self._payday = self._loop.call_later(OWED_FOR, self._pay)
+        elif self._owed and not self._is_closed:
+            self._busy = True
+            self._work()
+
     async def close(self) -> None:
         """Finish what waits, then close the file."""
-        while not self._is_closed and (self._pending or self._in_flight):
+        while not self._is_closed and (self._pending or self._in_flight or self._owed):
             barrier = [self.run(_nothing)]
             await asyncio.wait(barrier)
-            barrier[0].exception()
+            if barrier[0].exception() is not None:
+                self._owed = {}  # of a file that cannot be written
         await self._end()
 
     async def _end(self) -> None:
         if not self._is_closed:
             self._is_closed = True
-            if self._probe is not None:
-                self._probe.cancel()
+            for timer in (self._probe, self._payday):
+                if timer is not None:
+                    timer.cancel()
             await asyncio.to_thread(self._log.close)
             self._disconnect()
 
@@ -184,7 +235,7 @@ class Writer:
         batch, self._pending = self._pending[:BATCH], self._pending[BATCH:]
         # Whoever was cancelled while waiting here is spared: nothing was promised to it yet.
         batch = [item for item in batch if not item[0].cancelled()]
-        if not batch and not self.healthy:
+        if not batch and not self.healthy and not self._owed:
             return self._answer(())
         if self._begun is None:
             self._begun = self._loop.time()
@@ -244,8 +295,11 @@ class Writer:
             if unavailable is not None:
                 self.healthy = str(unavailable)
                 return _refused(batch, self.healthy)
-            if len(batch) <= 1:
-                return [(future, None, error) for future, _ in batch]
+            if not batch:
+                self._owed = {}  # rows that cannot be written at all: what was done at once is lost
+                return []
+            if len(batch) == 1 and not self._owed:
+                return [(batch[0][0], None, error)]
         else:
             self.healthy = self._locked_since = None
             return answers
@@ -254,18 +308,20 @@ class Writer:
     def _transaction(self, batch: Sequence[_Item]) -> list[_Answer]:
         tx = self._tx or self._connect(0.0)
         tx.execute("BEGIN IMMEDIATE")
+        tx.write(self._owed)
         answers: list[_Answer] = [(future, operation(tx), None) for future, operation in batch]
         tx.flush()
         if not batch:
             tx.execute(f"PRAGMA user_version = {schema.CODE}")  # a real write
         tx.execute("COMMIT")
+        self._owed = {}
         return answers
 
     def _replay(self, batch: Sequence[_Item]) -> list[_Answer]:
         answers: list[_Answer] = []
-        for item in batch:
+        for part in ([], *([item] for item in batch)):  # first what is owed, alone
             try:
-                answers += self._commit([item])
+                answers += self._commit(part)
             except _Locked:
                 self.healthy = _REASONS[sqlite3.SQLITE_BUSY]
             if self.healthy:
