@@ -100,7 +100,8 @@ class _Composition:
     ) -> Model | None:
         """None, with the problems noted, when the table does not fit. `beside`: what other models read of it."""
         known = {problem.setting for problem in self.problems}  # by another model of the same table
-        self.problems += [each for each in misplaced(table, model, path) if each.setting not in known]
+        found = misplaced(table, model, path, as_text=self.source.variables)
+        self.problems += [each for each in found if each.setting not in known]
         known |= {problem.setting for problem in self.problems}
         unresolved = len(self.secrets.problems)
         resolved = self.secrets.resolved(table, model, path)
@@ -108,9 +109,9 @@ class _Composition:
             return model.model_validate(resolved)
         except ValidationError as error:
             known |= {problem.setting for problem in self.secrets.problems[unresolved:]}
-            found = problems_of(error, path, model, written=resolved, sources=self.source.variables, beside=beside)
+            wrong = problems_of(error, path, model, written=resolved, sources=self.source.variables, beside=beside)
             # A reference that led nowhere is reported as that, not again as a value of the wrong shape.
-            self.problems += [problem for problem in found if problem.setting not in known]
+            self.problems += [problem for problem in wrong if problem.setting not in known]
             return None
 
     def _entries(self, section: str, build: Callable[[str, str, Mapping[str, Any]], Entry | None]) -> dict[str, Entry]:

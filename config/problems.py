@@ -129,10 +129,10 @@ def _problem(
         return Problem(setting, "its kind is missing or unknown", f"set its kind to one of {', '.join(kinds)}")
     if kind == "literal_error":
         expected = item.get("ctx", {}).get("expected", "")
-        return Problem(setting, f"{_quote(setting, given)} is not known", f"choose {expected}")
+        return Problem(setting, f"{quoted(setting, given)} is not known", f"choose {expected}")
     if kind in _SHAPES:
         shape, remedy = _SHAPES[kind]
-        return Problem(setting, f"{_quote(setting, given)} is not {shape}", advice(model, loc) or remedy)
+        return Problem(setting, f"{quoted(setting, given)} is not {shape}", advice(model, loc) or remedy)
     cause = message.removeprefix("Value error, ")
     if kind in ("value_error", "assertion_error"):
         head, _, tail = cause.partition("; ")
@@ -141,7 +141,7 @@ def _problem(
         return Problem(setting, head, tail or advice(model, loc) or _ELSE)
     cause = cause[:1].lower() + cause[1:]
     remedy = advice(model, loc) or _BOUNDS.get(kind, _ELSE).format_map(item.get("ctx", {}))
-    return Problem(setting, f"{_quote(setting, given)} is wrong: {cause}", remedy)
+    return Problem(setting, f"{quoted(setting, given)} is wrong: {cause}", remedy)
 
 
 def _as_written(table: Mapping[str, Any], loc: tuple[int | str, ...], given: object) -> object:
@@ -164,7 +164,7 @@ def _is_union_tag(part: int | str, loc: tuple[int | str, ...], model: type[BaseM
     return bool(types) and part not in fields_of(types) and part != loc[-1]
 
 
-def _quote(setting: str, given: object) -> str:
+def quoted(setting: str, given: object) -> str:
     if not isinstance(given, str | int | float | bool) or _MAY_BE_SECRET.search(setting.rpartition(".")[2]):
         return "the value"
     return repr(shortened(given)) if isinstance(given, str) else shortened(str(given).lower())

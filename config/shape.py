@@ -57,6 +57,12 @@ def is_number(model: type[BaseModel], key: str) -> bool:
     return not kinds.isdisjoint((int, float)) and bool not in kinds
 
 
+def is_truth_value(model: type[BaseModel], key: str, *, besides: object) -> bool:
+    """Whether true or false is asked for there, and `besides` is none of the words that may stand there too."""
+    kinds = {inner for each in _annotations(model, key) for inner in _unwrapped(each) if isinstance(inner, type)}
+    return bool in kinds and kinds.isdisjoint((int, float, str)) and besides not in literals(model, key)
+
+
 def tables_in(model: type[BaseModel], key: str) -> Models:
     return tuple(inner for each in _annotations(model, key) for inner in _models_in(each))
 

@@ -24,7 +24,8 @@ def fitting(factory: Any, options: Mapping[str, Any], setting: str) -> dict[str,
     except (TypeError, ValueError):  # written in C, and says nothing of itself
         return dict(options)
     model = _model(parameters, _hints(factory), is_open=any(each.kind is each.VAR_KEYWORD for each in parameters))
-    if found := list(misplaced(options, model, setting)):
+    from_anywhere = [f"{setting}.{name}" for name in options]  # a variable may have set it
+    if found := list(misplaced(options, model, setting, as_text=from_anywhere)):
         raise ConfigurationProblems(setting, found)
     try:
         read = model.model_validate(dict(options))

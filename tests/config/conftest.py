@@ -29,6 +29,8 @@ class ApiKey(_Strict):
 
 class RemoteSettings(_Strict):
     card: str
+    push: bool | Literal["auto"] = "auto"
+    is_trusted: bool | None = None
     auth: Annotated[Bearer | ApiKey, Field(discriminator="kind")] | None = None
 
 

@@ -241,6 +241,36 @@ def test_true_and_false_are_no_numbers(refused: Refusal, text: str, said: str) -
     assert said in refused(text)
 
 
+REMOTE = '[agents.far]\nkind = "remote"\ncard = "https://a"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            REMOTE + 'push = "yes"',
+            "agents.far.push: 'yes' is neither true nor false; write true or false without quotes, or \"auto\"",
+        ),
+        (REMOTE + "push = 1", "agents.far.push: 1 is neither true nor false"),
+        (REMOTE + 'is_trusted = "false"', "'false' is neither true nor false; write true or false without quotes"),
+        (AGENT + PIGEON + 'choose = "on"', "plugins.nest.choose: 'on' is neither true nor false; give true"),
+    ],
+)
+def test_words_and_numbers_are_neither_true_nor_false(refused: Refusal, text: str, said: str) -> None:
+    assert "1 problem in" in refused(text)
+    assert said in refused(text)
+
+
+def test_a_word_that_may_stand_beside_true_and_false_is_taken(loaded: Load) -> None:
+    assert getattr(loaded(AGENT + REMOTE + 'push = "auto"').agents["far"].settings, "push", "") == "auto"
+
+
+def test_true_and_false_of_the_environment_are_text(loaded: Load) -> None:
+    environ = {"FRONTDESK_AGENTS__FAR__PUSH": "false", "FRONTDESK_AGENTS__FAR__IS_TRUSTED": "true"}
+    far = loaded(AGENT + REMOTE, **environ).agents["far"].settings
+    assert (getattr(far, "push", ""), getattr(far, "is_trusted", "")) == (False, True)
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
