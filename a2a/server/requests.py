@@ -47,6 +47,7 @@ class Part(Incoming):
     data: Any = None
     filename: str | None = Field(None, max_length=1000)
     media_type: str | None = Field(None, alias="mediaType", max_length=255)
+    metadata: Metadata = None  # only looked at: nothing here keeps it
 
     @property
     def contents(self) -> list[str]:

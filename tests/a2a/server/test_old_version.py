@@ -173,6 +173,8 @@ async def test_data_that_is_no_object_is_wrapped_as_the_sdk_does(site: Site) -> 
         ({"message": {"parts": "invalid"}}, "message.messageId"),
         (message_03("x", parts=[{"kind": "text"}]), "message.parts[0]"),
         (message_03("x", parts=[{"kind": "file", "file": "x"}]), "message.parts[0]"),
+        (message_03("x", parts=[{"kind": "text", "text": "x", "metadata": [1]}]), "message.parts[0].metadata"),
+        (message_03("x", parts=[{"kind": "data", "data": {}, "metadata": "x"}]), "message.parts[0].metadata"),
         (message_03("x", role="agent"), "message.role"),
         ({**message_03("x"), "configuration": "none"}, "configuration"),
         ({**message_03("x"), "configuration": {"historyLength": -1}}, "configuration.historyLength"),

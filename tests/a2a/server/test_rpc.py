@@ -186,6 +186,7 @@ async def test_unknown_members_and_null_are_ignored(site: Site, extra: dict[str,
         ({"role": "ROLE_AGENT"}, "message.role"),
         ({"role": "user"}, "message.role"),
         ({"metadata": []}, "message.metadata"),
+        ({"parts": [{"text": "x", "metadata": [1]}]}, "message.parts[0].metadata"),
         ({"taskId": 5}, "message.taskId"),
     ],
 )
