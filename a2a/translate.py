@@ -2,8 +2,8 @@
 
 Pure functions. What an agent says is taken leniently where that is safe (a missing contextId is the one we know, an
 unreadable timestamp is none, an unknown kind of part is left out) and refused where a guess could do harm: a state
-nobody knows, an event without its content. File bytes are passed on as far as SENT_MOST and BYTES_MOST go; of what is
-more, only that it was there. A URL is passed on as text and never fetched.
+nobody knows, an event without its content. File bytes are passed on as far as SENT_MOST and BYTES_MOST go, and data as
+deep as `nesting.DEEPEST`; of what is more, only that it was there. A URL is passed on as text and never fetched.
 """
 
 import binascii
@@ -15,6 +15,7 @@ from typing import Any
 from msgspec import UNSET
 
 from a2a import wire
+from a2a.nesting import nests_too_deep
 from a2a.wire import OffProtocol
 from core.agent import Artifact, ArtifactUpdate, Ask, Metadata, Reply, Snapshot, StatusUpdate, TaskEvent, TaskState
 from core.clock import Instant
@@ -24,6 +25,7 @@ from core.push import Push
 OUTPUT_MODES = ("text/plain", "text/markdown", "application/json")  # what a chat can show; a wish, not a filter
 OCTETS = "application/octet-stream"
 HOPS = "frontdesk/hops"  # in a message's metadata: how many gateways it has passed through
+TOO_DEEP = "[data left out: nested too deep]"
 SENT_MOST = 10 << 20  # bytes of files inside one message to an agent, all together: as much as one file may have
 BYTES_MOST = 1 << 20  # bytes of files inside one message or artifact, all together: what is kept in a database's rows
 
@@ -207,7 +209,7 @@ def passed(metadata: Any, passes: Passes) -> Metadata:
     """What of it is handed on."""
     if not passes or not isinstance(metadata, dict):
         return None
-    return {key: metadata[key] for key in metadata if key in passes} or None
+    return {key: metadata[key] for key in metadata if key in passes and not nests_too_deep(metadata[key])} or None
 
 
 def _required(value: str, name: str) -> str:
@@ -237,7 +239,7 @@ def _part_in(part: wire.Part, bytes_left: int) -> Part | None:
         content = _decoded(part.raw) if size <= bytes_left else None
         return File(part.filename or "", part.media_type or OCTETS, size=size, content=content)
     if part.data is not UNSET:
-        return Data(part.data)
+        return Text(TOO_DEEP) if nests_too_deep(part.data) else Data(part.data)
     return None
 
 

@@ -15,6 +15,7 @@ from msgspec import Struct
 from pydantic import ValidationError
 
 from a2a import translate
+from a2a.nesting import DEEPEST, nests_too_deep
 from a2a.server import requests
 from a2a.server.faults import Violation, bad_field, bad_fields
 from a2a.server.port import Filter, Message, PushConfig, Role, Send
@@ -72,7 +73,7 @@ class Reader:
             push=None if push is None else self._push(push, "configuration.taskPushNotificationConfig."),
             idempotency_key=idempotency_key,
             output_modes=configuration.accepted_output_modes,
-            metadata=asked.metadata or {},
+            metadata=_handed_on(asked.metadata or {}, "metadata"),
             extensions=extensions,
         )
         return send, View(configuration.history_length)
@@ -120,7 +121,7 @@ class Reader:
             parts=tuple(_part(part, f"message.parts[{at}]") for at, part in enumerate(said.parts)),
             context_id=said.context_id or "",
             task_id=said.task_id or "",
-            metadata=said.metadata or {},
+            metadata=_handed_on(said.metadata or {}, "message.metadata"),
             extensions=said.extensions,
             references=said.reference_task_ids,
         )
@@ -183,7 +184,7 @@ def _part(said: requests.Part, path: str) -> Part:
     if said.text is not None:
         return Text(said.text)
     if contents == ["data"]:
-        return Data(said.data)
+        return Data(_handed_on(said.data, f"{path}.data"))
     content = None if said.raw is None else _decoded(said.raw, f"{path}.raw")
     return File(
         said.filename or "",
@@ -192,6 +193,13 @@ def _part(said: requests.Part, path: str) -> Part:
         size=None if content is None else len(content),
         content=content,
     )
+
+
+def _handed_on(value: Any, path: str) -> Any:
+    """Itself, if whoever is next will take it."""
+    if nests_too_deep(value):
+        raise bad_field(path, f"is nested deeper than {DEEPEST} levels")
+    return value
 
 
 def _decoded(raw: str, path: str) -> bytes:

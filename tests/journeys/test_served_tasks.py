@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import ClientResponseError
 
+from a2a.nesting import DEEPEST
 from tests.fakes.agent import ScriptedAgent
 from tests.fakes.agent_events import Event, artifact, input_required, status
 from tests.fakes.agent_scripts import Call, ask_then_answer, echo
@@ -244,12 +246,16 @@ async def test_an_operator_s_cancel_of_a_task_that_asks_reaches_its_open_streams
     assert (await call(gateway, "GET", f"/tasks/{asked['id']}"))["status"]["state"] == "TASK_STATE_CANCELED"
 
 
-@pytest.mark.case("T74")
-async def test_a_gateway_that_asks_itself_stops_with_a_clear_word(gateway: GatewayProcess) -> None:
+def ask_itself(gateway: GatewayProcess, **settings: Any) -> None:
     card = f"{gateway.base}/a2a/remote/.well-known/agent-card.json"
     auth = {"kind": "api_key", "name": "X-API-Key", "value": KEY}
-    gateway.configure("agents.remote", card=card, auth=auth)
-    gateway.configure("plugins.partners", limits={"hops": 3})
+    gateway.configure("agents.remote", card=card, auth=auth, **settings)
+    gateway.configure("plugins.partners", limits={"hops": 3}, **settings)
+
+
+@pytest.mark.case("T74")
+async def test_a_gateway_that_asks_itself_stops_with_a_clear_word(gateway: GatewayProcess) -> None:
+    ask_itself(gateway)
     await gateway.start()
     body = {"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "hello"}]}}
     ended = (await call(gateway, "POST", "/message:send", body))["task"]
@@ -257,6 +263,25 @@ async def test_a_gateway_that_asks_itself_stops_with_a_clear_word(gateway: Gatew
     assert ended["status"]["state"] == "TASK_STATE_REJECTED"
     assert len(await tasks(gateway)) == 3
     await gateway.event("a2a.served", outcome="LOOP")
+
+
+async def test_the_deepest_data_that_is_taken_goes_through_gateways_and_what_is_deeper_is_refused_at_once(
+    gateway: GatewayProcess,
+) -> None:
+    ask_itself(gateway, passes=["deep"])
+    await gateway.start()
+    deepest: Any = 1
+    for _ in range(DEEPEST - 1):
+        deepest = [deepest]
+    message = {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "hello"}, {"data": [deepest]}]}
+    body = {"message": {**message, "metadata": {"deep": deepest}}}
+    ended = (await call(gateway, "POST", "/message:send", body))["task"]
+
+    assert ended["status"]["state"] == "TASK_STATE_REJECTED"  # by the last one, for the hops alone
+    assert [task["status"]["state"] for task in await tasks(gateway)] == ["TASK_STATE_REJECTED"] * 3
+    with pytest.raises(ClientResponseError, match="400"):
+        await call(gateway, "POST", "/message:send", {"message": {**message, "metadata": {"deep": [deepest]}}})
+    assert len(await tasks(gateway)) == 3
 
 
 SCORE, SECRET, URN = "https://example.com/ext/score", "internal-route", "https://example.com/ext/unknown"
