@@ -40,6 +40,21 @@ VERSION, CHANGED = version("frontdesk"), time.time()
 TOLD = View(history=0)  # a notification says what changed, and not all that was said before
 
 
+def _key_lost(host: Host, account: str, configs: int) -> None:
+    host.telemetry.event(
+        "push_secrets.unreadable", level="error", account=account, configs=configs, error=_unreadable(configs)
+    )
+
+
+def _unreadable(configs: int) -> str:
+    """What is wrong and what to do, as the doctor says it of an account."""
+    return (
+        f"unable to push to {configs} of its callers' addresses: their secrets were closed with another key; put back "
+        "the file secret-key beside the database (or gateway.secret_key) and restart, or have the callers set their "
+        "push notification configs again"
+    )
+
+
 def _broke_off(host: Host, account: str, caller: str, agent: str, context: str) -> None:
     host.telemetry.event(
         "a2a.loop", level="warning", account=account, caller=caller, agent=agent, context=context[:LONGEST_ID]
@@ -66,7 +81,7 @@ class A2APlugin:
         self._intake: Intake | None = None
         self._state = "starting"
         self._pushes = self._pushing(account, settings, host, host.following, body)
-        self._lives = Lives(host.following.records, self._pushes)
+        self._lives = Lives(host.following.records, self._pushes, partial(_key_lost, host, account))
         self.tasks: Mapping[str, ServedTasks] = self._serving(account, settings, host, host.following)
         self._facade = Facade(
             account,
@@ -114,7 +129,8 @@ class A2APlugin:
 
     @property
     def health(self) -> dict[str, object]:
-        return {"state": self._state, "tasks": len(self._lives)}
+        trouble = _unreadable(configs) if (configs := self._pushes.unreadable) else ""
+        return {"state": self._state, "tasks": len(self._lives), "trouble": trouble}
 
     async def run(self, intake: Intake) -> None:
         """Until cancelled; then nothing more is admitted, and what is at work is told to whoever still reads."""

@@ -6,15 +6,15 @@ address is refused when it is set; names are resolved by the guarded client, at 
 checked and follows no redirect.
 """
 
-import json
 import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from a2a.server.port import PushConfig, PushRefused, ServedEvent, StatusChange
+from a2a.server.push_configs import config_of, setter_of, settings_of
 from a2a.server.served_words import said_of, task_of
 from core.agent import Artifact, ArtifactUpdate, Metadata, TaskState
 from core.clock import Instant
@@ -24,7 +24,7 @@ from core.errors import StoreUnavailable
 from core.followed import FollowedRecords, Report, Said, Step, Target, state_now
 from core.identity import Source
 from core.parts import Attached, part_from_json, part_to_json
-from core.seal import Seal, SealBroken
+from core.seal import Seal
 from core.store import Turn
 
 CONFIGS = 10  # of one task; each costs a request for every change
@@ -65,6 +65,12 @@ class Pushes:
         for target in await self._records.targets(self._source):
             self._open.setdefault(target.thread, {})[target.id] = target
 
+    @property
+    def unreadable(self) -> int:
+        """How many configs of tasks that have not ended cannot be used, since their secrets do not open."""
+        targets = [target for of_task in self._open.values() for target in of_task.values()]
+        return sum(not config_of(target, self._seal).is_readable for target in targets)
+
     # ------------------------------------------------------------------ configs
 
     def check(self, config: PushConfig) -> None:
@@ -87,7 +93,7 @@ class Pushes:
         ids = {target.id for target in (await self._records.targets_of(config.task_id) if is_over else known)}
         if config.id not in ids and len(ids) >= self._limit:
             raise PushRefused(f"a task has at most {self._limit} push notification configs")
-        target = Target(config.task_id, config.id, "", _settings_of(config, self._seal))
+        target = Target(config.task_id, config.id, "", settings_of(config, self._seal))
         stored = await self._records.put_target(target, self._source)
         if not is_over:
             self._open.setdefault(config.task_id, {})[config.id] = stored
@@ -95,7 +101,7 @@ class Pushes:
 
     async def of(self, task_id: str) -> Sequence[PushConfig]:
         """Without its secrets where they cannot be read any more."""
-        return [_config_of(target, self._seal) for target in await self._records.targets_of(task_id)]
+        return [config_of(target, self._seal) for target in await self._records.targets_of(task_id)]
 
     async def drop(self, task_id: str, config_id: str) -> None:
         self._open.get(task_id, {}).pop(config_id, None)
@@ -121,7 +127,7 @@ class Pushes:
         return _reports(self._targets(task_id), topic, "canceled", [payload])
 
     def _targets(self, task_id: str) -> Sequence[Target]:
-        return [target for target in self._open.get(task_id, {}).values() if self._admits(*_setter_of(target))]
+        return [target for target in self._open.get(task_id, {}).values() if self._admits(*setter_of(target))]
 
     def _beginning(self, turn: Turn) -> list[Payload]:
         """That the turn is at work is told with the first thing its agent says."""
@@ -151,7 +157,7 @@ class Pushes:
     async def _config(self, task_id: str, config_id: str) -> PushConfig | None:
         known = self._open.get(task_id, {}).get(config_id)
         if known is not None:
-            return _config_of(known, self._seal)
+            return config_of(known, self._seal)
         return next((config for config in await self.of(task_id) if config.id == config_id), None)
 
     async def _body_of(self, delivery: Delivery, config: PushConfig) -> bytes:
@@ -197,11 +203,6 @@ def _outcome(status: int, headers: Mapping[str, str]) -> Outcome:
     return Rejected(Refusal.MALFORMED, f"the receiver answered {status}")
 
 
-def _setter_of(target: Target) -> tuple[str, str]:
-    owner, name = target.settings.get("setter", ("", ""))
-    return owner, name
-
-
 def _reports(targets: Sequence[Target], topic: str, of: str, payloads: Sequence[Payload]) -> list[Report]:
     """To each target in order; `of` tells them from the others of the same turn."""
     return [
@@ -212,31 +213,6 @@ def _reports(targets: Sequence[Target], topic: str, of: str, payloads: Sequence[
 
 
 # ---------------------------------------------------------------------------------------------- JSON
-
-
-_SECRETS = ("token", "credentials")
-_ELSEWHERE = frozenset({"id", "task_id", "is_readable", *_SECRETS})
-
-
-def _settings_of(config: PushConfig, seal: Seal) -> dict[str, Any]:
-    settings = {name: value for name, value in asdict(config).items() if name not in _ELSEWHERE and value}
-    shown = {name: value for name in _SECRETS if (value := getattr(config, name))}
-    sealed = {"sealed": seal.close(json.dumps(shown), _place(config.task_id, config.id))} if shown else {}
-    return settings | sealed
-
-
-def _config_of(target: Target, seal: Seal) -> PushConfig:
-    settings = {**target.settings, "setter": _setter_of(target)}
-    sealed = settings.pop("sealed", "")
-    try:
-        shown = json.loads(seal.open(sealed, _place(target.thread, target.id))) if sealed else {}
-    except SealBroken:
-        shown = {"is_readable": False}
-    return PushConfig(id=target.id, task_id=target.thread, **settings, **shown)
-
-
-def _place(task_id: str, config_id: str) -> str:
-    return f"push config {config_id} of {task_id}"
 
 
 def _payloads(step: Step, at: Instant, *, more: bool) -> list[Payload]:

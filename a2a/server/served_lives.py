@@ -1,7 +1,7 @@
 """All tasks of an account that are in memory, and what the line says of them on its way to their readers."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from a2a.server.port import NoSuchTask
 from a2a.server.pushing import Pushes
@@ -15,8 +15,9 @@ from core.store import Turn
 class Lives:
     """The account's core.followed.Follower."""
 
-    def __init__(self, records: FollowedRecords, pushes: Pushes) -> None:
-        self._records, self._pushes = records, pushes
+    def __init__(self, records: FollowedRecords, pushes: Pushes, key_lost: Callable[[int], None]) -> None:
+        """`key_lost` is told after a start of how many push configs the secrets do not open."""
+        self._records, self._pushes, self._key_lost = records, pushes, key_lost
         self._lives: dict[str, Live] = {}
 
     def __len__(self) -> int:
@@ -24,6 +25,8 @@ class Lives:
 
     async def load(self) -> None:
         await self._pushes.load()
+        if configs := self._pushes.unreadable:
+            self._key_lost(configs)
 
     def keep(self, live: Live) -> None:
         self._lives[live.id] = live

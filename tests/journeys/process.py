@@ -320,3 +320,17 @@ def _parsed(line: str) -> dict[str, Any]:
         if isinstance(event, dict):
             return event
     return {}
+
+
+async def doctor(gateway: GatewayProcess) -> tuple[int | None, str, str]:
+    """The exit code of `frontdesk doctor`, and what it said on both outputs."""
+    process = await asyncio.create_subprocess_exec(
+        *[sys.executable, "-m", "gateway", "doctor", "--config", str(gateway.folder / "frontdesk.toml")],
+        cwd=gateway.folder,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, gateway.path)), "NO_COLOR": "1"},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    async with within(PATIENCE):
+        said, complained = await process.communicate()
+    return process.returncode, said.decode(), complained.decode()

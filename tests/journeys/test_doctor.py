@@ -1,32 +1,15 @@
 """What `frontdesk doctor` says beside a running gateway."""
 
 import asyncio
-import os
 import socket
-import sys
 from pathlib import Path
 
 from tests.fakes.agent import ScriptedAgent
 from tests.fakes.agent_scripts import working_until
 from tests.fakes.telegram import FakeTelegram
 from tests.fakes.telegram_responses import unauthorized
-from tests.journeys.process import PATIENCE, GatewayProcess, look
+from tests.journeys.process import GatewayProcess, doctor, look
 from tests.journeys.setting import configured
-from tests.waiting import within
-
-
-async def doctor(gateway: GatewayProcess) -> tuple[int | None, str, str]:
-    """Its exit code, and what it said on both outputs."""
-    process = await asyncio.create_subprocess_exec(
-        *[sys.executable, "-m", "gateway", "doctor", "--config", str(gateway.folder / "frontdesk.toml")],
-        cwd=gateway.folder,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, gateway.path)), "NO_COLOR": "1"},
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    async with within(PATIENCE):
-        said, complained = await process.communicate()
-    return process.returncode, said.decode(), complained.decode()
 
 
 async def until_connection(gateway: GatewayProcess, state: str) -> None:

@@ -16,7 +16,7 @@ from tests.fakes.agent import ScriptedAgent
 from tests.fakes.agent_events import Event, artifact, input_required, status
 from tests.fakes.agent_scripts import Call, ask_then_answer, echo
 from tests.fakes.push_receiver import PushReceiver
-from tests.journeys.process import OPERATOR, REFUSED, GatewayProcess, Tables, look
+from tests.journeys.process import OPERATOR, REFUSED, GatewayProcess, Tables, doctor, look
 from tests.peers.processes import free_port
 
 CRASHED = 137  # as a shell reports SIGKILL
@@ -187,6 +187,32 @@ async def test_secrets_of_push_configs_stand_in_no_log_and_in_no_clear_in_the_da
         assert not [word for word in gateway.private if word in listed]
         assert b"/hook" in stored
         assert not [word for word in gateway.private if word.encode() in stored]
+
+
+@pytest.mark.case("T52")
+async def test_a_key_that_is_lost_is_told_at_the_start_and_by_the_doctor_with_what_to_do(
+    agent: ScriptedAgent, gateway: GatewayProcess, tmp_path: Path
+) -> None:
+    gateway.expected_errors.add("push_secrets.unreadable")
+    agent.behaviour = ask_then_answer()
+    await gateway.start()
+    async with PushReceiver() as receiver:
+        config = {"url": f"{receiver.base}/hook", "token": "push-token-0123456789"}
+        await send(gateway, "book a table", taskPushNotificationConfig=config)
+        await receiver.changes.until(lambda: "TASK_STATE_INPUT_REQUIRED" in states_told(receiver))
+        assert await gateway.stop() == 0
+    key = tmp_path / "secret-key"
+    kept = key.rename(tmp_path / "elsewhere")
+    await gateway.start()
+    told = await gateway.event("push_secrets.unreadable")
+    code, _, complained = await doctor(gateway)
+    assert (told["account"], told["configs"], code) == ("partners", 1, 1)
+    assert "partners is unable to push to 1 of its callers' addresses" in complained
+    assert "put back the file secret-key beside the database" in complained
+    assert await gateway.stop() == 0
+    kept.replace(key)
+    await gateway.start()
+    assert (await doctor(gateway))[::2] == (0, "")
 
 
 async def test_a_caller_whose_key_is_gone_after_a_restart_is_pushed_nothing_more(
