@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import aiohttp
+from aiohttp.client_proto import ResponseHandler
 from aiohttp.http import StreamWriter
 from multidict import CIMultiDict
 from yarl import URL
@@ -38,6 +39,8 @@ from core.doors.failures import (
 from core.values import value
 
 _LARGE_BODY = 1 << 20  # bytes; a longer one is sent in pieces, and its answer waited for only when all of it is out
+_UNREAD = 1 << 16  # bytes of a body that its peer's kernel may well take without anybody reading them
+_LOOKED_AT = 4  # kept connections, for one that can be used
 READ_AHEAD = 1 << 16  # bytes of an answer that wait to be read before its sender is held up
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", re.ASCII)  # RFC 9110, 5.6.2
 _HEADER_VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")  # RFC 9110, 5.5; CR and LF would begin another header
@@ -136,37 +139,49 @@ class Exchange:
     async def _sent(self, pool: Pool, method: str, body: bytes | None) -> aiohttp.ClientResponse:
         request = self._request(pool, method, body)
         connection = await self._connected(pool, request)
+        protocol = connection.protocol
         self._has_begun = True
         try:
             self._response = response = await request.send(connection)
             await response.start(connection)
-        except BaseException as error:
+        except (aiohttp.ClientError, OSError) as error:
             connection.close()
-            if isinstance(error, aiohttp.ClientError | OSError):
-                raise self._failure(error) from error
+            raise self._failure(error) from error
+        except BaseException:
+            connection.close()
             raise
         self._has_head = True
+        if protocol is not None and not _took_all(protocol, body, response.status):
+            protocol.force_close()
         self._check_encoding(response)
         return response
 
     async def _connected(self, pool: Pool, request: Request) -> aiohttp.connector.Connection:
+        """One whose next words answer this request. A kept one whose peer spoke unasked, or may not have taken the
+        request before, is closed, and another one is looked at."""
         timeout = _deadlines(self._timeouts)
+        for _ in range(_LOOKED_AT):
+            connection = await self._connection(pool, request, timeout)
+            protocol = connection.protocol
+            if protocol is not None and not protocol.should_close:
+                protocol.set_response_params(
+                    skip_payload=request.method == "HEAD",
+                    read_until_eof=True,
+                    auto_decompress=False,
+                    read_timeout=timeout.sock_read,
+                    read_bufsize=READ_AHEAD,
+                )
+                return connection
+            connection.close()
+        raise CannotConnect(self._origin, "cannot_connect")
+
+    async def _connection(
+        self, pool: Pool, request: Request, timeout: aiohttp.ClientTimeout
+    ) -> aiohttp.connector.Connection:
         try:
-            connection = await pool.connections.connect(request, traces=[], timeout=timeout)
+            return await pool.connections.connect(request, traces=[], timeout=timeout)
         except (aiohttp.ClientError, OSError) as error:
             raise self._failure(error) from error
-        protocol = connection.protocol
-        if protocol is None or protocol.should_close:  # its peer spoke unasked: that would be taken for the answer
-            connection.close()
-            raise CannotConnect(self._origin, "cannot_connect")
-        protocol.set_response_params(
-            skip_payload=request.method == "HEAD",
-            read_until_eof=True,
-            auto_decompress=False,
-            read_timeout=timeout.sock_read,
-            read_bufsize=READ_AHEAD,
-        )
-        return connection
 
     def _request(self, pool: Pool, method: str, body: bytes | None) -> Request:
         headers = pool.headers.copy()
@@ -238,6 +253,17 @@ class Exchange:
         if isinstance(error, aiohttp.ClientResponseError):
             return BadAnswer(self._origin, "not_http")
         return Disconnected(self._origin, "no_answer")
+
+
+def _took_all(protocol: ResponseHandler, body: bytes | None, status: int) -> bool:
+    """Whether the peer has read the request whose answer begins; the rest of it would be read as the next request.
+
+    It has not while bytes of it wait here. Who refuses a large body may have done so from its head, and then left it
+    to the kernel (RFC 9112, 9.3: a server that does not read a whole request should close, and some do not).
+    """
+    if protocol.transport is not None and protocol.transport.get_write_buffer_size():
+        return False
+    return status < 400 or len(body or b"") <= _UNREAD
 
 
 @lru_cache(maxsize=256)
