@@ -4,17 +4,33 @@ Whatever it does, nothing is said twice, nothing is invented, the memory stays b
 """
 
 import asyncio
-import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
 from aiohttp import web
 
 from tests.a2a.conftest import Connect
+from tests.a2a.hostility import (
+    ANSWER,
+    BY_AGENT,
+    DECLINED,
+    EMPTY,
+    FAILED,
+    GIVEN_UP,
+    LOST,
+    NOT_LET_IN,
+    SILENT,
+    UNKNOWN,
+    cuts,
+    memory,
+    outcomes_in,
+    reorders,
+    repeats,
+    says_nothing_more,
+)
 from tests.doubles.agent import FakeAgent
 from tests.doubles.store import MemoryStore
 from tests.doubles.world import SOON, World, world
@@ -25,7 +41,6 @@ from tests.fakes.agent_events import (
     artifact_parts,
     canceled,
     completed,
-    cut,
     end_stream,
     failed,
     only_stored,
@@ -51,23 +66,6 @@ MOST = 96 << 20  # bytes that the process may grow by, under 100 MB and more of 
 PATIENCE = replace(SOON, stale=1.0, look=0.3, give_up=0.5)
 HURRY: dict[str, Any] = {"send_timeout": 1.0, "idle_timeout": 1.0, "read_timeout": 2.0, "max_event": 65_536}
 
-ANSWER = "the answer"
-UNKNOWN = "cannot tell whether the agent got your message"
-LOST = "no longer knows this task"
-EMPTY = "finished without saying anything"
-SILENT = "Nothing new of this"
-DECLINED = "did not take the message"
-GIVEN_UP = "could not be reached"
-NOT_LET_IN = "does not let this gateway in"
-FAILED = "could not do this"
-BY_AGENT = "The agent cancelled this task"
-OUTCOMES = (ANSWER, UNKNOWN, LOST, EMPTY, SILENT, DECLINED, GIVEN_UP, NOT_LET_IN, FAILED, BY_AGENT)
-
-
-def memory() -> int:
-    """Resident bytes of this process."""
-    return 1024 * int(re.findall(r"^VmRSS:\s+(\d+)", Path("/proc/self/status").read_text(), re.MULTILINE)[0])
-
 
 @dataclass(frozen=True)
 class Hostile:
@@ -87,44 +85,15 @@ async def answers(_call: Call) -> AsyncIterator[Event]:
     yield completed()
 
 
-async def cuts(_call: Call) -> AsyncIterator[Event]:
-    for event in (working(), cut(), artifact(ANSWER, last=True), cut(), completed()):
-        yield event
-
-
 async def closes(_call: Call) -> AsyncIterator[Event]:
     for event in (working(), end_stream(), artifact(ANSWER, last=True), completed()):
         yield event
-
-
-async def repeats(_call: Call) -> AsyncIterator[Event]:
-    for event in (working(), artifact(ANSWER, last=True)):
-        for _ in range(5):
-            yield event
-    for _ in range(5):
-        yield only_streamed(completed())
-    yield completed()
-
-
-async def reorders(_call: Call) -> AsyncIterator[Event]:
-    yield only_stored(artifact(ANSWER, last=True))
-    yield only_streamed(completed())
-    yield only_streamed(artifact("late words"))
-    yield only_streamed(working())
-    yield only_stored(completed())
 
 
 async def goes_back(_call: Call) -> AsyncIterator[Event]:
     yield artifact(ANSWER, last=True)
     yield completed()
     yield only_streamed(working("again"))
-
-
-async def says_nothing_more(_call: Call) -> AsyncIterator[Event]:
-    yield working()
-    yield only_stored(artifact(ANSWER, last=True))
-    yield only_stored(completed())
-    await asyncio.Event().wait()
 
 
 async def works_for_ever(_call: Call) -> AsyncIterator[Event]:
@@ -281,10 +250,7 @@ async def line(agent: ScriptedAgent, connect: Connect) -> AsyncIterator[World]:
 
 
 def outcomes(desk: World) -> list[str]:
-    """What the person was told came of it, in order; parts of one sentence are put together."""
-    told = "".join(desk.plugin.shown())
-    found = [(at.start(), each) for each in OUTCOMES for at in re.finditer(re.escape(each), told)]
-    return [each for _, each in sorted(found)]
+    return outcomes_in(desk.plugin.shown())
 
 
 @pytest.mark.case("F10")
@@ -304,13 +270,13 @@ async def test_whatever_an_agent_does_there_is_one_result_or_one_honest_state(co
             agent.behave(case.script)
         for method, respond in case.faults:
             agent.fault(method.removeprefix("once "), respond=respond, times=1 if "once " in method else None)
-        before = memory()
+        before = memory("self")
         await desk.says("do it")
         await until(lambda: outcomes(desk), seconds=20)
         await until(lambda: desk.outbox.at_work == 0)
         assert outcomes(desk) == [case.outcome]
         assert max(agent.message_counts.values(), default=0) <= 1
-        assert memory() - before < MOST
+        assert memory("self") - before < MOST
         assert desk.events.of("turn.failed") == []
 
 
