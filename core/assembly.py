@@ -95,7 +95,7 @@ class Assembly:
         if not self._is_ours(task.task_id, task.context_id):
             return Change.FOREIGN
         if self.is_over and (task.state is not self.state or self.is_whole):
-            return Change.UNCHANGED if task.state is self.state else Change.LATE
+            return Change.LATE if self._is_contradicted(task) else Change.UNCHANGED
         if not self.is_over and self._is_older(task.state, task.time):
             return Change.STALE
         artifacts = {artifact.id: artifact for artifact in task.artifacts}
@@ -119,6 +119,12 @@ class Assembly:
         self.sealed = set(artifacts)
         self.is_whole, self.unbroken, self.is_reopened = True, True, False
         return Change.APPLIED if is_news or confirms else Change.UNCHANGED
+
+    def _is_contradicted(self, late: Snapshot) -> bool:
+        """Whether the task, which has ended, is now said to have ended otherwise; what is left out says nothing."""
+        artifacts = {artifact.id: artifact for artifact in late.artifacts}
+        says_other = (late.message and late.message != self.message) or (artifacts and artifacts != self.artifacts)
+        return late.state is not self.state or bool(says_other)
 
     def _apply_status(self, status: StatusUpdate) -> Change:
         if not self._is_ours(status.task_id, status.context_id):

@@ -158,6 +158,7 @@ class Progress:
             self._alarm(event)
             await self.store(records=records)
         elif change is Change.LATE:
+            self.telemetry.event("task.late_event", kind=kind_of(event), road=road.value)
             await self.store(records=records)
         elif is_news and is_answer:
             await self._store_answer(records)

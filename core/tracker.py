@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
-from core.agent import Agent, Snapshot, StatusUpdate, TaskEvent, TaskRef
+from core.agent import Agent, Road, Snapshot, StatusUpdate, TaskEvent, TaskRef
 from core.clock import Clock, Instant
 from core.crashpoint import crashpoint
 from core.delivery import Piece, RenderedPiece
@@ -27,6 +27,7 @@ from core.plugin import AgentPlugin
 from core.preview import Preview, Previews
 from core.pursuit import Pursuit
 from core.push import PushBook, PushTarget
+from core.record import kind_of
 from core.steps import failed
 from core.store import Lanes, Observation, OpenTask, SubmissionState, Turn, TurnEnd, Turns, TurnState
 from core.telemetry import Telemetry
@@ -172,7 +173,7 @@ class TaskTracker:
     def pushed(self, target: PushTarget, event: TaskEvent) -> None:
         """Take what an agent pushed of the target's task; it is stored a little later, as if it had been asked for.
 
-        Raises Busy when too many are waiting. What comes for a task that nobody follows any more has no effect.
+        Raises Busy when too many are waiting. What comes for a task that has ended is told, and has no effect.
         """
         if self.pushes_waiting >= PUSHES_WAITING:
             raise Busy("too many pushes of agents are waiting to be stored", retry_after=PUSH_RETRY)
@@ -180,18 +181,25 @@ class TaskTracker:
         self.spawn(partial(self._take_pushed, target, event), f"pushed {target.turn}")
 
     async def _take_pushed(self, target: PushTarget, event: TaskEvent) -> None:
-        """Of a task that waits for somebody only that it does not any more is of interest."""
         try:
             pursuit = self._pursuits.get(target.turn)
             if pursuit is not None:
                 await pursuit.pushed(event)
-            elif isinstance(event, Snapshot | StatusUpdate) and event.state.is_terminal:
-                await self._rouse(target.turn)
-            elif isinstance(event, Snapshot | StatusUpdate):  # it may be older than the question: the task itself says
-                with suppress(AgentError):
-                    await self.look_again(target.turn)
+            elif isinstance(event, Snapshot | StatusUpdate):
+                await self._take_unfollowed(target, event)
         finally:
             self.pushes_waiting -= 1
+
+    async def _take_unfollowed(self, target: PushTarget, event: Snapshot | StatusUpdate) -> None:
+        """Of a task that waits for somebody only that it does not any more is of interest."""
+        if await patiently(lambda: self._turns.asking(target.turn), self.telemetry) is None:
+            told = {"turn": target.turn, "agent": target.agent, "kind": kind_of(event), "road": Road.PUSH.value}
+            self.telemetry.event("task.late_event", **told)
+        elif event.state.is_terminal:
+            await self._rouse(target.turn)
+        else:  # it may be older than the question: the task itself says
+            with suppress(AgentError):
+                await self.look_again(target.turn)
 
     async def watch(self) -> None:
         """After a start: go on watching tasks that may go on by themselves."""

@@ -1,5 +1,7 @@
 """What is known of a task never goes back, whatever arrives in whatever order, how often and by which road."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -70,6 +72,16 @@ def test_nothing_moves_a_terminal_task(end: TaskState) -> None:
     for late in (says(TaskState.WORKING, 9.0), chunk("late"), whole(TaskState.WORKING, "late", time=9.0)):
         assert task.apply(late) is Change.LATE
     assert (task.state, text(task)) == (end, "final")
+
+
+@pytest.mark.case("T39a")
+def test_an_end_that_is_told_otherwise_is_a_contradiction_and_told_again_or_with_less_is_none() -> None:
+    task = assembled(whole(TaskState.COMPLETED, "final", time=5.0))
+    assert task.apply(whole(TaskState.COMPLETED, "other", time=6.0)) is Change.LATE
+    again = whole(TaskState.COMPLETED, "final", time=6.0)
+    for same in (again, replace(again, artifacts=())):
+        assert task.apply(same) is Change.UNCHANGED
+    assert text(task) == "final"
 
 
 def test_an_older_status_is_ignored() -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from core.agent import Artifact, ArtifactUpdate, Ask, Snapshot, TaskEvent, TaskState
-from core.errors import AgentPaused, Busy, Declined, InterfaceGone, OutcomeUnknown
+from core.errors import AgentPaused, Busy, Declined, InterfaceGone, OutcomeUnknown, Unreachable
 from core.parts import Text
 from core.patience import Patience
 from core.push import PushTarget
@@ -135,7 +135,7 @@ async def test_a_pushed_bare_end_is_confirmed_by_the_task_itself(store: Store) -
 
 
 @pytest.mark.case("T39a")
-async def test_pushes_out_of_order_and_after_the_end_take_nothing_back(store: Store) -> None:
+async def test_pushes_out_of_order_and_after_the_end_take_nothing_back_and_are_told(store: Store) -> None:
     agent = pushing(Silent())
     async with world(store, agent, patience=SLOW) as desk:
         await desk.says("hi")
@@ -148,6 +148,24 @@ async def test_pushes_out_of_order_and_after_the_end_take_nothing_back(store: St
             desk.tracker.pushed(target, late)
         await until(lambda: not desk.tracker.pushes_waiting)
         assert desk.plugin.shown() == ["done"]
+        told = desk.events.of("task.late_event")
+        assert sorted((late["kind"], late["road"]) for late in told) == [("status", "push"), ("task", "push")]
+
+
+@pytest.mark.case("T39a")
+async def test_a_push_that_contradicts_an_end_not_yet_confirmed_is_recorded_and_told(store: Store) -> None:
+    agent = pushing(Silent())
+    async with world(store, agent, patience=replace(SLOW, confirm=60.0)) as desk:
+        await desk.says("hi")
+        target = await given(desk)
+        ask = agent.asks[0]
+        agent.tasks[target.task_id] = Unreachable("not now")
+        desk.tracker.pushed(target, status(ask, TaskState.COMPLETED, time=5.0))
+        desk.tracker.pushed(target, status(ask, TaskState.WORKING, time=6.0))
+        await until(lambda: desk.events.of("task.late_event"))
+        desk.tracker.pushed(target, task(ask, TaskState.COMPLETED, "done", time=5.0))
+        assert await desk.plugin.until(1) == ["done"]
+        assert [late["kind"] for late in desk.events.of("task.late_event")] == ["status"]
 
 
 async def test_chunks_are_not_taken_from_pushes_beside_a_stream(store: Store) -> None:
