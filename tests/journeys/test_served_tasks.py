@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import socket
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import replace
@@ -12,11 +13,13 @@ import pytest
 from aiohttp import ClientResponseError
 
 from a2a.nesting import DEEPEST
+from tests.a2a.hostility import memory
 from tests.fakes.agent import ScriptedAgent
-from tests.fakes.agent_events import Event, artifact, input_required, status
+from tests.fakes.agent_events import Event, artifact, completed, input_required, status, working
 from tests.fakes.agent_scripts import Call, ask_then_answer, echo
 from tests.fakes.push_receiver import PushReceiver
 from tests.journeys.process import OPERATOR, REFUSED, GatewayProcess, Tables, doctor, look
+from tests.journeys.raw import request
 from tests.peers.processes import free_port
 
 CRASHED = 137  # as a shell reports SIGKILL
@@ -308,6 +311,51 @@ async def test_the_deepest_data_that_is_taken_goes_through_gateways_and_what_is_
     with pytest.raises(ClientResponseError, match="400"):
         await call(gateway, "POST", "/message:send", {"message": {**message, "metadata": {"deep": [deepest]}}})
     assert len(await tasks(gateway)) == 3
+
+
+DEAF, CHUNKS, CHUNK = 30, 60, 64 << 10  # readers that read nothing, and what the task says: 4 MB for each of them
+MOST = 48 << 20  # bytes that the process may grow by; it would be 120 MB if all were kept
+
+
+@pytest.mark.case("T78")
+async def test_thirty_readers_that_never_read_cost_little_memory_and_are_dropped_and_others_hear_everything(
+    agent: ScriptedAgent, gateway: GatewayProcess
+) -> None:
+    go_on = asyncio.Event()
+
+    async def talks(_call: Call) -> AsyncIterator[Event]:
+        yield working()
+        await go_on.wait()
+        for number in range(CHUNKS):
+            yield artifact("x" * CHUNK, append=number > 0, last=number == CHUNKS - 1)
+        yield completed()
+
+    agent.behaviour = talks
+    await gateway.start()
+    task = await send(gateway, "talk")
+    path = f"/a2a/remote/tasks/{task['id']}:subscribe"
+    asked = request(path, f"X-API-Key: {KEY}", "A2A-Version: 1.0", method="GET")
+    deaf = [deaf_reader(gateway.port, asked) for _ in range(DEAF)]
+    headers = {"X-API-Key": KEY, "A2A-Version": "1.0"}
+    async with gateway.http.get(gateway.base + path, headers=headers) as stream:
+        assert b"TASK_STATE_WORKING" in await stream.content.readline()
+        before = memory(gateway.pid)
+        go_on.set()
+        heard = await stream.content.read()
+    assert (heard.count(b"x" * CHUNK), b"TASK_STATE_COMPLETED" in heard) == (CHUNKS, True)
+    assert memory(gateway.pid, peak=True) - before < MOST
+    await gateway.event("a2a.served", n=DEAF, seconds=60.0, outcome="reader_lost")
+    for each in deaf:
+        each.close()
+    assert (await call(gateway, "GET", f"/tasks/{task['id']}"))["status"]["state"] == "TASK_STATE_COMPLETED"
+
+
+def deaf_reader(port: int, asked: bytes) -> socket.socket:
+    deaf = socket.socket()
+    deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+    deaf.connect(("127.0.0.1", port))
+    deaf.sendall(asked)
+    return deaf
 
 
 SCORE, SECRET, URN = "https://example.com/ext/score", "internal-route", "https://example.com/ext/unknown"
