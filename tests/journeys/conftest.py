@@ -11,7 +11,7 @@ import pytest
 from tests.fakes.agent import ScriptedAgent
 from tests.fakes.telegram import FakeTelegram
 from tests.journeys.process import GatewayProcess
-from tests.journeys.setting import between, words_said
+from tests.journeys.setting import between, configured, words_said
 
 
 @pytest.hookimpl(wrapper=True)
@@ -40,4 +40,17 @@ async def agent() -> AsyncIterator[ScriptedAgent]:
 @pytest.fixture
 async def gateway(tmp_path: Path, telegram: FakeTelegram, agent: ScriptedAgent) -> AsyncIterator[GatewayProcess]:
     async with between(tmp_path / "desk", telegram, agent.card_url, said=lambda: words_said(telegram)) as process:
+        yield process
+
+
+@pytest.fixture
+async def second(
+    tmp_path: Path, telegram: FakeTelegram, agent: ScriptedAgent, gateway: GatewayProcess
+) -> AsyncIterator[GatewayProcess]:
+    """Stands by for the gateway, which has been started, on the same file."""
+    await gateway.start()
+    async with configured(tmp_path / "second", telegram.base, telegram.token, agent.card_url) as process:
+        process.configure("gateway", store=f"sqlite:///{gateway.database}")
+        await process.launch()
+        await process.event("gateway.standing_by")
         yield process

@@ -2,14 +2,12 @@
 
 import asyncio
 import socket
-from pathlib import Path
 
 from tests.fakes.agent import ScriptedAgent
 from tests.fakes.agent_scripts import working_until
 from tests.fakes.telegram import FakeTelegram
 from tests.fakes.telegram_responses import unauthorized
 from tests.journeys.process import GatewayProcess, doctor, look
-from tests.journeys.setting import configured
 
 
 async def until_connection(gateway: GatewayProcess, state: str) -> None:
@@ -101,21 +99,17 @@ async def test_work_left_for_an_agent_that_is_gone_is_told_and_for_an_account_th
 
 
 async def test_a_process_that_stands_by_is_said_to_and_who_serves(
-    tmp_path: Path, telegram: FakeTelegram, agent: ScriptedAgent, gateway: GatewayProcess
+    gateway: GatewayProcess, second: GatewayProcess
 ) -> None:
-    await gateway.start()
-    async with configured(tmp_path / "second", telegram.base, telegram.token, agent.card_url) as second:
-        second.configure("gateway", store=f"sqlite:///{gateway.database}")
-        await second.launch()
-        standing_by = await second.event("gateway.standing_by")
-        code, said, complained = await doctor(second)
-        serves = f"process {gateway.pid} on {socket.gethostname()} at {gateway.base}"
-        assert serves in standing_by["reason"]
-        assert (code, complained.count("\n")) == (1, 1)
-        assert complained.startswith(f"frontdesk: not ready: standing by: {serves} serves; so it should be while")
-        assert f"{second.base} is standing by\n{serves} serves; this one takes over when that one ends" in said
-        assert "no plugin is configured" not in said
-        await gateway.kill()
-        await second.until_ready()
-        assert (await doctor(second))[0] == 0
-        assert await second.stop() == 0
+    standing_by = await second.event("gateway.standing_by")
+    code, said, complained = await doctor(second)
+    serves = f"process {gateway.pid} on {socket.gethostname()} at {gateway.base}"
+    assert serves in standing_by["reason"]
+    assert (code, complained.count("\n")) == (1, 1)
+    assert complained.startswith(f"frontdesk: not ready: standing by: {serves} serves; so it should be while")
+    assert f"{second.base} is standing by\n{serves} serves; this one takes over when that one ends" in said
+    assert "no plugin is configured" not in said
+    await gateway.kill()
+    await second.until_ready()
+    assert (await doctor(second))[0] == 0
+    assert await second.stop() == 0

@@ -45,6 +45,15 @@ def small_disk(folder: Path) -> Iterator[Path]:
         subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
+@contextmanager
+def locked(database: Path, kind: str = "EXCLUSIVE") -> Iterator[None]:
+    """Another process holds it for itself; with IMMEDIATE it lets others read."""
+    with closing(sqlite3.connect(database, isolation_level=None)) as other:
+        other.execute(f"BEGIN {kind}")
+        yield
+        other.execute("COMMIT")
+
+
 def fill(path: Path) -> None:
     """Take what room there is."""
     with path.open("wb", buffering=0) as file, suppress(OSError):
@@ -61,6 +70,14 @@ async def refuses_for_now(gateway: GatewayProcess, telegram: FakeTelegram) -> No
     await telegram.changes.until(refused, what="a 503 with Retry-After", timeout=20)
     await look(lambda: _is_red(gateway), what="/readyz to be red")
     assert await gateway.status("/healthz") == 200
+
+
+async def answers_before_the_lock(gateway: GatewayProcess, telegram: FakeTelegram, *, busy_timeout: float) -> None:
+    gateway.configure("gateway", busy_timeout=busy_timeout)
+    await gateway.start()
+    telegram.user_says(CHAT, "before the lock")
+    await telegram.wait_for_text(CHAT, "before the lock")
+    await gateway.at_rest()
 
 
 async def reasons(gateway: GatewayProcess) -> str:
@@ -117,16 +134,10 @@ async def test_a_file_system_that_is_full_is_survived_and_heals_by_itself(
 async def test_a_database_locked_by_another_process_is_waited_for_within_the_bound_and_loses_nothing(
     telegram: FakeTelegram, agent: ScriptedAgent, gateway: GatewayProcess
 ) -> None:
-    gateway.configure("gateway", busy_timeout=BUSY)
-    await gateway.start()
-    telegram.user_says(CHAT, "before the lock")
-    await telegram.wait_for_text(CHAT, "before the lock")
-    await gateway.at_rest()
-    with closing(sqlite3.connect(gateway.database, isolation_level=None)) as other:
-        other.execute("BEGIN EXCLUSIVE")
+    await answers_before_the_lock(gateway, telegram, busy_timeout=BUSY)
+    with locked(gateway.database):
         telegram.user_says(CHAT, "while it is locked")
         await refuses_for_now(gateway, telegram)
-        other.execute("COMMIT")
     await telegram.wait_for_text(CHAT, "while it is locked", timeout=20)
     await gateway.at_rest()
     assert telegram.texts(CHAT) == ["echo: before the lock", "echo: while it is locked"]
@@ -177,17 +188,11 @@ async def test_a_commit_that_waits_long_for_the_disk_is_no_readiness_and_it_heal
 async def test_a_commit_that_waits_long_for_a_lock_is_no_readiness_although_it_is_still_waited_for(
     telegram: FakeTelegram, agent: ScriptedAgent, gateway: GatewayProcess
 ) -> None:
-    gateway.configure("gateway", busy_timeout=60)
-    await gateway.start()
-    telegram.user_says(CHAT, "before the lock")
-    await telegram.wait_for_text(CHAT, "before the lock")
-    await gateway.at_rest()
-    with closing(sqlite3.connect(gateway.database, isolation_level=None)) as other:
-        other.execute("BEGIN EXCLUSIVE")
+    await answers_before_the_lock(gateway, telegram, busy_timeout=60)
+    with locked(gateway.database):
         telegram.user_says(CHAT, "while it is locked")
         await look(lambda: _is_red(gateway), what="/readyz to be red")
         assert "a commit waits for the lock that another process holds" in await reasons(gateway)
-        other.execute("COMMIT")
     await gateway.until_ready()
     await telegram.wait_for_text(CHAT, "while it is locked")
 
@@ -219,34 +224,27 @@ async def test_a_stop_does_not_wait_for_a_lock_that_is_not_given_up(
     await gateway.start()
     telegram.user_says(CHAT, "a question before the lock")
     await agent.wait_for_calls("SendStreamingMessage")
-    with closing(sqlite3.connect(gateway.database, isolation_level=None)) as other:
-        other.execute("BEGIN IMMEDIATE")
+    with locked(gateway.database, "IMMEDIATE"):
         go_on.set()
         await gateway.event("store.unavailable")
         assert await gateway.stop() == 1
         assert "the database is locked by another process" in gateway.lines[-1]
         assert "the next start takes up what was at work" in gateway.lines[-1]
-        other.execute("COMMIT")
     await gateway.start()
     await telegram.wait_for_text(CHAT, "said while it was locked", timeout=20)
 
 
 @pytest.mark.case("F29")
 async def test_a_second_process_on_the_same_file_stands_by_and_takes_over_when_the_first_dies(
-    tmp_path: Path, telegram: FakeTelegram, agent: ScriptedAgent, gateway: GatewayProcess
+    telegram: FakeTelegram, gateway: GatewayProcess, second: GatewayProcess
 ) -> None:
-    await gateway.start()
-    async with configured(tmp_path / "second", telegram.base, telegram.token, agent.card_url) as second:
-        second.configure("gateway", store=f"sqlite:///{gateway.database}")
-        await second.launch()
-        await second.event("gateway.standing_by")
-        assert (await second.status("/readyz"), await second.status("/healthz")) == (503, 200)
-        telegram.user_says(CHAT, "to the first process")
-        await gateway.until_delivered()
-        await gateway.kill()
-        await second.until_ready()
-        telegram.user_says(CHAT, "to the second process")
-        await telegram.wait_for_text(CHAT, "to the second process")
-        assert telegram.texts(CHAT) == ["echo: to the first process", "echo: to the second process"]
-        assert await second.stop() == 0
-        second.check_log()
+    assert (await second.status("/readyz"), await second.status("/healthz")) == (503, 200)
+    telegram.user_says(CHAT, "to the first process")
+    await gateway.until_delivered()
+    await gateway.kill()
+    await second.until_ready()
+    telegram.user_says(CHAT, "to the second process")
+    await telegram.wait_for_text(CHAT, "to the second process")
+    assert telegram.texts(CHAT) == ["echo: to the first process", "echo: to the second process"]
+    assert await second.stop() == 0
+    second.check_log()

@@ -39,6 +39,20 @@ async def sdk_client(command: list[str], url: str, interface: str) -> dict[str, 
     return told
 
 
+TOLD = {  # by either SDK, over every interface
+    "name": "Research desk",
+    "interfaces": 4,
+    "sent": "hello",
+    "streamed": "0 1 2 ",
+    "bare": "a bare answer",
+    "asked": "TASK_STATE_INPUT_REQUIRED",
+    "question": "Which day?",
+    "answered": "You said Tuesday",
+    "subscribed": True,
+    "canceled": "TASK_STATE_CANCELED",
+}
+
+
 @pytest.mark.peer("a2a-sdk")
 @pytest.mark.parametrize("interface", SPOKEN)
 async def test_the_sdk_can_do_everything_over_every_interface(interface: str) -> None:
@@ -47,17 +61,8 @@ async def test_the_sdk_can_do_everything_over_every_interface(interface: str) ->
     lists = {"listed": 2, "more": True, "next": True} if interface.endswith("1.0") else {}
     pushes = {} if interface == "HTTP+JSON/0.3" else {"pushes": [1, 0]}
     assert told == {
-        "name": "Research desk",
-        "interfaces": 4,
-        "sent": "hello",
-        "streamed": "0 1 2 ",
-        "bare": "a bare answer",
-        "asked": "TASK_STATE_INPUT_REQUIRED",
-        "question": "Which day?",
-        "answered": "You said Tuesday",
+        **TOLD,
         "ended": "UnsupportedOperationError",
-        "subscribed": True,
-        "canceled": "TASK_STATE_CANCELED",
         "again": "TaskNotCancelableError",
         "push": [True, "https://example.com/hook", "t", "secret"],
         "unknown": "TaskNotFoundError",
@@ -83,17 +88,8 @@ async def test_the_sdk_for_javascript_can_do_everything_over_every_interface(int
         told = await sdk_client(javascript(), site.base, interface)
     error = JS_ERRORS[interface].format
     assert told == {
-        "name": "Research desk",
-        "interfaces": 4,
-        "sent": "hello",
-        "streamed": "0 1 2 ",
-        "bare": "a bare answer",
-        "asked": "TASK_STATE_INPUT_REQUIRED",
-        "question": "Which day?",
-        "answered": "You said Tuesday",
+        **TOLD,
         "ended": error("UnsupportedOperationError"),
-        "subscribed": True,
-        "canceled": "TASK_STATE_CANCELED",
         "again": error("TaskNotCancelableError"),
         "push": ["https://example.com/hook", "t", "secret"],
         "unknown": error("TaskNotFoundError"),

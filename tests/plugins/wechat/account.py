@@ -22,7 +22,7 @@ from tests.doubles.files import MemoryFiles
 from tests.doubles.store import MemoryStore
 from tests.doubles.world import World, world
 from tests.fakes.wechat import AES_KEY, APP_ID, APP_SECRET, TOKEN, FakeWechat, open_id
-from tests.fakes.wechat_pushes import Pushes
+from tests.fakes.wechat_pushes import Push, Pushes
 from tests.plugins.telegram.intake import NoHistory
 from tests.waiting import until
 
@@ -61,6 +61,12 @@ class Account:
 
     def roads(self, person: str = ANN) -> list[str]:
         return [each.road for each in self.platform.people[person].shown]
+
+    async def asks(self, text: str, person: str = ANN) -> "asyncio.Future[Push]":
+        """What the person pushed, once the agent was asked; the push may still be open."""
+        pushing = asyncio.ensure_future(self.pushes.says(person, text))
+        await self.agent.called.wait()
+        return pushing
 
     async def outcomes(self, count: int) -> list[object]:
         await until(lambda: len(self.desk.events.of("delivery.attempted")) >= count)

@@ -66,8 +66,7 @@ async def test_past_48_hours_an_answer_waits_with_its_reason_and_is_not_tried_ag
     platform: FakeWechat, store: Store
 ) -> None:
     async with account(platform, store, taking(6, 0.1)) as there:
-        pushing = asyncio.ensure_future(there.pushes.says(ANN, "hello"))
-        await there.agent.called.wait()
+        pushing = await there.asks("hello")
         platform.people[ANN].wrote -= 49 * 3600
         await pushing
         assert await there.outcomes(1) == ["waiting_for_user"]

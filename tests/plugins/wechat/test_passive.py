@@ -120,8 +120,7 @@ async def test_a_second_question_while_the_first_is_open_is_queued_and_answered(
     platform: FakeWechat, store: Store
 ) -> None:
     async with account(platform, store, taking(7, 0.1)) as there:
-        first = asyncio.ensure_future(there.pushes.says(ANN, "one"))
-        await there.agent.called.wait()
+        first = await there.asks("one")
         await there.pushes.says(ANN, "two")
         await first
         shown = await platform.until_shown(ANN, 2)
@@ -217,8 +216,7 @@ async def test_where_an_account_collects_what_is_written_while_an_answer_is_made
 ) -> None:
     parked = Parked()
     async with account(platform, store, FakeAgent(parked), options={"collect": 0.05}) as there:
-        pushing = [asyncio.ensure_future(there.pushes.says(ANN, "work"))]
-        await there.agent.called.wait()
+        pushing = [await there.asks("work")]
         for number in range(3):
             pushing.append(asyncio.ensure_future(there.pushes.says(ANN, f"<{number}>")))
             await until(lambda n=number: len(there.desk.events.of("envelope.admitted")) == n + 2)  # type: ignore[misc]
