@@ -24,7 +24,7 @@ from tests.fakes.agent_rpc import CALL, endless_line, html_page, huge_body
 from tests.fakes.agent_scripts import Call, echo
 from tests.fakes.scripting import Exchange, hang_after_accepting
 from tests.fakes.telegram import FakeTelegram
-from tests.journeys.process import look
+from tests.journeys.process import GatewayProcess, look
 from tests.journeys.setting import between, words_said
 
 MOST = 48 << 20  # bytes that the process may grow by, under 200 MB of what an agent sends
@@ -120,3 +120,21 @@ async def test_whatever_an_agent_does_a_chat_gets_one_answer_or_one_honest_word_
             assert await told() == expected
             assert max(agent.message_counts.values()) == 1
             assert memory(gateway.pid, peak=True) - before < MOST
+
+
+@pytest.mark.case("F10")
+async def test_an_agent_that_refuses_connections_is_tried_again_until_it_is_there_and_asked_once(
+    telegram: FakeTelegram, agent: ScriptedAgent, gateway: GatewayProcess
+) -> None:
+    await gateway.start()
+    telegram.user_says(100, "hello before all")
+    await telegram.wait_for_text(100, "echo: hello before all")
+    await agent.go_down()
+    telegram.user_says(101, "is anybody there?")
+    first = await gateway.event("submission.not_accepted")
+    second = await gateway.event("submission.not_accepted", n=2)
+    assert first["turn"] == second["turn"]
+    await agent.come_up()
+    await telegram.wait_for_text(101, "echo: is anybody there?")
+    await gateway.at_rest()
+    assert (telegram.texts(101), set(agent.message_counts.values())) == (["echo: is anybody there?"], {1})
