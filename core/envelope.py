@@ -27,7 +27,10 @@ class ContextScope(StrEnum):
 
 @value(frozen=True, slots=True)
 class Inbound:
-    """One message as a plugin reads it. It cannot name its own source, owner or target: the host stamps these."""
+    """One message as a plugin reads it. It cannot name its own source, owner or target: the host stamps these.
+
+    Without a chat or a sender nobody could be answered, and nothing says who wrote: ValueError, make it Unreadable.
+    """
 
     keys: tuple[str, ...]  # dedupe keys; any one seen before makes it a duplicate
     external_id: str  # what the channel calls this event (a Telegram update id); shown to operators
@@ -49,6 +52,10 @@ class Inbound:
     party: str = ""  # for whom the sender speaks, where the channel knows: the owner is this one, not the sender
     route: str = ""  # of an account with several agents: the one it was sent to
     attached: Attached | None = None
+
+    def __post_init__(self) -> None:
+        if not self.chat or not self.sender:
+            raise ValueError("an inbound message needs its chat and its sender")
 
 
 @value(frozen=True, slots=True)

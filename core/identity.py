@@ -20,11 +20,15 @@ class Source:
 
 @value(frozen=True, slots=True)
 class Address:
-    """A chat as its source names it; with a topic where the channel has such."""
+    """A chat as its source names it; with a topic where the channel has such. One without a chat is none: ValueError."""
 
     source: Source
     chat: str
     topic: str = ""  # "" where the chat has no topics; Telegram's General is "1"
+
+    def __post_init__(self) -> None:
+        if not self.chat or not self.source.account:
+            raise ValueError("an address needs its account and its chat: nothing is sent to whoever else may be there")
 
 
 @value(frozen=True, slots=True)

@@ -33,6 +33,20 @@ def inbound(text: str = "hi", **fields: object) -> Inbound:
     return Inbound(**(values | fields))  # type: ignore[arg-type]
 
 
+@pytest.mark.case("DEL-15")
+@pytest.mark.parametrize(("account", "chat"), [("desk", ""), ("", "7")])
+def test_an_incomplete_address_is_an_error_and_no_wider_one(account: str, chat: str) -> None:
+    with pytest.raises(ValueError, match="an address needs its account and its chat"):
+        Address(Source("telegram", account), chat)
+
+
+@pytest.mark.case("DEL-15")
+@pytest.mark.parametrize("missing", ["chat", "sender"])
+def test_a_message_of_nobody_or_from_nowhere_is_an_error(missing: str) -> None:
+    with pytest.raises(ValueError, match="needs its chat and its sender"):
+        inbound(**{missing: ""})
+
+
 # ------------------------------------------------------------------ threads
 
 ECHO = ("echo", "")

@@ -8,6 +8,7 @@ from tests.fakes.agent import CancelMode, ScriptedAgent
 from tests.fakes.agent_scripts import ask_then_answer, stream_echo, working_until
 from tests.fakes.telegram import FakeTelegram
 from tests.fakes.telegram_people import person
+from tests.fakes.telegram_responses import bad_request
 from tests.journeys.process import GatewayProcess
 from tests.journeys.setting import answering
 
@@ -220,6 +221,32 @@ async def test_an_answer_goes_to_the_chat_that_asked_even_when_others_wrote_sinc
     await gateway.at_rest()
     assert telegram.texts(CHAT) == ["a private report"]
     assert telegram.texts(CHAT + 1) == ["echo: somebody else writes"]
+
+
+@pytest.mark.case("DEL-15")
+async def test_no_part_of_a_long_private_answer_shows_up_in_the_group_where_the_same_person_writes(
+    telegram: FakeTelegram, agent: ScriptedAgent, gateway: GatewayProcess
+) -> None:
+    """Nor when the person's own chat is not found any more half way through it: the rest is dead, with its cause."""
+    answer, go_on = "".join(f"<private-{number:05}>" for number in range(1000)), asyncio.Event()
+    agent.behave(working_until(go_on, answer))
+    telegram.supergroup(GROUP)
+    await gateway.start()
+    telegram.user_says(CHAT, "write a private report", user=person(CHAT))
+    await agent.wait_for_state("WORKING")
+    telegram.user_says(GROUP, "@desk_bot what is an engine", user=person(CHAT))
+    await telegram.wait_for_messages(GROUP)
+    telegram.script("sendMessage", respond=bad_request("chat not found"), chat=CHAT, times=None, after=2)
+    go_on.set()
+    await gateway.event("delivery.attempted", outcome="dead")
+    await gateway.at_rest()
+    assert telegram.texts(GROUP) == ["echo: what is an engine"]
+    assert {call.chat for call in telegram.calls_of("sendMessage")} == {CHAT, GROUP}
+    shown = telegram.texts(CHAT)
+    assert (len(shown), answer.startswith("".join(shown))) == (2, True)
+    dead = await gateway.items("deliveries?state=dead")
+    assert {delivery["chat"] for delivery in dead} == {str(CHAT)}
+    assert "chat not found" in str([delivery["reason"] for delivery in dead]).lower()
 
 
 @pytest.mark.case("A2A-14")

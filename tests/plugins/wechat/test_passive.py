@@ -16,7 +16,7 @@ from core.store import Store
 from gateway.store.sqlite import SqliteStore
 from tests.doubles.agent import FakeAgent, Parked, context, task, task_id
 from tests.fakes.scripting import delay
-from tests.fakes.wechat import FakeWechat, open_id
+from tests.fakes.wechat import FakeWechat, errcode, open_id
 from tests.plugins.wechat.account import ANN, BOB, SCALE, account
 from tests.store.line import ManualClock
 from tests.waiting import until
@@ -247,6 +247,33 @@ async def test_all_of_an_answer_goes_to_whoever_asked_whoever_writes_meanwhile(
         assert (await there.pushes.says(BOB, "quick")).reply == "QUICK"
         assert "".join(await platform.until_shown(ANN, 3)) == text
         assert there.shown(BOB) == ["QUICK"]
+
+
+@pytest.mark.case("DEL-15")
+async def test_what_is_left_of_an_answer_to_somebody_who_cannot_be_found_is_dead_and_nobody_elses(
+    platform: FakeWechat, store: Store
+) -> None:
+    async with account(platform, store, taking(7, 7)) as there:
+        platform.script.add("message/custom/send", errcode(40003, "invalid openid"), chat=ANN, after=1)
+        await asyncio.gather(there.pushes.says(ANN, "汉字" * 900), there.pushes.says(BOB, "quick"))
+        assert "dead" in await there.outcomes(3)
+        await platform.until_shown(BOB, 1)
+        assert (len(there.shown(ANN)), there.shown(BOB)) == (1, ["QUICK"])
+        assert [reason for reason in there.reasons() if "40003" in reason]
+
+
+@pytest.mark.case("DEL-15")
+@pytest.mark.parametrize("sender", [{}, {"FromUserName": ""}, {"FromUserName": "  "}])
+async def test_a_push_without_its_sender_is_kept_and_answered_nowhere(
+    platform: FakeWechat, store: Store, sender: dict[str, str]
+) -> None:
+    async with account(platform, store, mode="plain") as there:
+        message = there.pushes.message(ANN, "text", Content="hello")
+        del message["FromUserName"]
+        answer = await there.pushes.request({**message, **sender})
+        assert (answer.status, answer.body) == (200, "success")
+        assert [each["reason"] for each in there.desk.events.of("envelope.admitted")] == ["unreadable"]
+        assert (there.agent.asks, platform.bodies[1:]) == ([], [])
 
 
 @pytest.mark.case("DEL-20")
