@@ -146,7 +146,13 @@ class WechatPlugin:
         )
         secret = settings.app_secret.get_secret_value()
         tokens = StableTokens(
-            wire, settings.app_id, secret, state=host.state, leases=host.leases, holder=f"{host.holder}:{account}"
+            wire,
+            settings.app_id,
+            secret,
+            state=host.state,
+            leases=host.leases,
+            holder=f"{host.holder}:{account}",
+            seal=host.seal,
         )
         return Api(wire, tokens)
 

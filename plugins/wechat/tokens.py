@@ -3,7 +3,8 @@
 `stable_token` gives the same token again until five minutes before its end, and for these both the old and the new one
 are good ("Get stable interface call credentials", read 2026-08). A token is never thrown away on somebody's word about
 another one: only a call that was made with it can say that it failed. Only when the platform gives the failed token
-again is a new one forced, which it allows 20 times a day.
+again is a new one forced, which it allows 20 times a day. What is stored is sealed: whoever has a copy of the database
+may not speak for the account.
 """
 
 import asyncio
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from core.clock import Instant
 from core.delivery import Refusal, Rejected, Unknown
 from core.plugin import Leases, PluginState
+from core.seal import Seal, SealBroken
 from plugins.wechat.api import Wire
 from plugins.wechat.failures import ApiFailure
 
@@ -33,10 +35,10 @@ class Token:
 
 class StableTokens:
     def __init__(
-        self, wire: Wire, app_id: str, app_secret: str, *, state: PluginState, leases: Leases, holder: str
+        self, wire: Wire, app_id: str, app_secret: str, *, state: PluginState, leases: Leases, holder: str, seal: Seal
     ) -> None:
         self._wire, self._app_id, self._secret = wire, app_id, app_secret
-        self._state, self._leases, self._holder = state, leases, holder
+        self._state, self._leases, self._holder, self._seal = state, leases, holder, seal
         self._lock = asyncio.Lock()
         self._held: Token | None = None
         self._failed: ApiFailure | None = None
@@ -104,15 +106,26 @@ class StableTokens:
         return Token(value, self._wire.clock.now() + max(lives - EARLY, min(lives, LEAST)))
 
     async def _read(self) -> Token | None:
+        """None where there is none, or none of this account and this key: then another one is fetched."""
         found = await self._state.read(self._wire.account, STATE)
-        value = json.loads(found[0]) if found is not None else {}
+        if found is None:
+            return None
+        try:
+            value = json.loads(self._seal.open(found[0], self._place))
+        except SealBroken:
+            return None
         return Token(value["token"], value["until"]) if value.get("app") == self._fingerprint() else None
 
     async def _write(self, token: Token) -> None:
         """Under the lease nobody else writes; a version that is not the present one means that it was lost."""
         found = await self._state.read(self._wire.account, STATE)
         value = json.dumps({"token": token.value, "until": token.until, "app": self._fingerprint()})
-        await self._state.write(self._wire.account, STATE, value, version=found[1] if found is not None else 0)
+        sealed = self._seal.close(value, self._place)
+        await self._state.write(self._wire.account, STATE, sealed, version=found[1] if found is not None else 0)
+
+    @property
+    def _place(self) -> str:
+        return f"wechat {self._wire.account} {STATE}"
 
     def _fingerprint(self) -> str:
         """Enough to notice another AppID or AppSecret, and no way back to them."""

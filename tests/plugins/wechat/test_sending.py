@@ -1,6 +1,7 @@
 """Customer-service messages: quotas, limits and codes, in order, once; and the token they are made with."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 
 import pytest
@@ -10,7 +11,9 @@ from core.delivery import Delivery, Refusal, Rejected, Sent, Unknown
 from core.doors.outbound import GuardedClient
 from core.identity import Address, Source
 from core.plugin import Host, PreviewFrame
+from core.seal import NoSeal, Seal
 from core.store import Store
+from gateway.sealing import KeySeal
 from plugins.wechat.plugin import WechatPlugin
 from tests.doubles.store import MemoryStore
 from tests.doubles.world import Events
@@ -33,12 +36,22 @@ class Alone:
 
     def __init__(self, platform: FakeWechat, client: GuardedClient, store: MemoryStore | None = None) -> None:
         self.platform, self.client, self.store, self.events = platform, client, store or MemoryStore(), Events()
+        self.seal: Seal = NoSeal()
         self.plugin = self.replica("one")
         platform.wrote(ANN)
         platform.wrote(BOB)
 
     def replica(self, holder: str, **changed: object) -> WechatPlugin:
-        host = Host(self.client, self.store, self.store, NoHistory(), SystemClock(), holder, telemetry=self.events)
+        host = Host(
+            self.client,
+            self.store,
+            self.store,
+            NoHistory(),
+            SystemClock(),
+            holder,
+            telemetry=self.events,
+            seal=self.seal,
+        )
         return WechatPlugin("desk", settings(self.platform, **changed), host)
 
 
@@ -200,6 +213,26 @@ async def test_a_token_survives_a_restart(alone: Alone, platform: FakeWechat) ->
     await alone.plugin.send(delivery())
     await alone.replica("after the restart").send(delivery())
     assert platform.token_fetches == 1
+
+
+@pytest.mark.case("SEC-08")
+async def test_a_stored_token_is_sealed_and_one_that_cannot_be_opened_is_fetched_anew(
+    alone: Alone, platform: FakeWechat
+) -> None:
+    """After gateway.secret_key was changed, or where an older version stored it open."""
+    alone.seal = KeySeal("a secret key of the gateway")
+    await alone.replica("sealing").send(delivery())
+    stored, version = await alone.store.read("desk", "access_token") or ("", 0)
+    assert platform.tokens[-1].value not in stored
+    await alone.replica("the same").send(delivery())
+    assert platform.token_fetches == 1
+    alone.seal = KeySeal("another secret key of it")
+    assert isinstance(await alone.replica("another key").send(delivery()), Sent)
+    assert platform.token_fetches == 2
+    opened = {"token": platform.tokens[-1].value, "until": 9e9, "app": "open"}
+    await alone.store.write("desk", "access_token", json.dumps(opened), version=version + 1)
+    assert isinstance(await alone.replica("after an upgrade").send(delivery()), Sent)
+    assert platform.token_fetches == 3
 
 
 async def test_another_secret_gets_another_token(alone: Alone, platform: FakeWechat) -> None:
