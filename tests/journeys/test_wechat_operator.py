@@ -7,14 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from tests.fakes.agent_events import Event, artifact, completed, working
 from tests.fakes.agent_scripts import AgentScript, Call, echo
+from tests.fakes.scripting import Exchange, Respond
 from tests.fakes.wechat import errcode, open_id
 from tests.journeys.setting_wechat import Line, official_account
 
 ANN, BOB = open_id("ann"), open_id("bob")
 KEY = "caller-secret-0123456789"
+SEND = "message/custom/send"
 
 
 def answering(may_answer: asyncio.Event, *, to: str = "") -> AgentScript:
@@ -96,23 +99,53 @@ async def test_an_answer_to_somebody_who_left_is_shown_as_dead_until_it_is_sent_
 
 
 @pytest.mark.case("DEL-18")
-async def test_whoever_has_it_sent_again_is_told_that_it_is_queued_and_then_why_it_failed_again(tmp_path: Path) -> None:
-    may_answer = asyncio.Event()
+async def test_a_push_that_was_acknowledged_and_whose_answer_failed_leads_to_the_failure_and_its_cause(
+    tmp_path: Path,
+) -> None:
+    """From the accepted message to its turn, to its delivery; and the same after it was sent again in vain."""
+    may_answer, may_refuse = asyncio.Event(), asyncio.Event()
     async with official_account(tmp_path / "desk", answering(may_answer), reply_within=1.0) as line:
-        line.platform.script.add("message/custom/send", errcode(43004), times=None)
+        line.platform.script.add(SEND, errcode(43004, "require subscribe"))
+        line.platform.script.add(SEND, refusing_once(may_refuse, 43004), times=None)
         await line.gateway.start()
-        await line.pushes.says(ANN, "hello")
+        assert (await line.pushes.says(ANN, "hello")).statuses == [200]
+        accepted = await line.gateway.event("envelope.admitted", outcome="accepted")
         may_answer.set()
         await line.gateway.event("delivery.attempted", outcome="dead")
-        (dead,) = await line.gateway.items("deliveries?state=dead")
+
+        turn = (await line.gateway.api(f"envelopes/{accepted['envelope']}"))["turn"]
+        (dead,) = [each for each in await line.gateway.items("deliveries") if each["turn"] == turn]
+        assert await failure_of(line, dead["id"]) == ("dead", 1)
+        assert Counter((await line.gateway.summary())["deliveries"]) == Counter(dead=1)
 
         told = await line.gateway.api(f"deliveries/{dead['id']}:retry", "POST")
-        assert told["state"] != "delivered"
-
+        assert told["state"] in ("queued", "attempting")
+        may_refuse.set()
         await line.gateway.event("delivery.attempted", outcome="dead", n=2)
-        (dead,) = await line.gateway.items("deliveries?state=dead")
-        assert "not_followed (43004)" in dead["reason"]
+        assert await failure_of(line, dead["id"]) == ("dead", 2)
+        (session,) = await line.gateway.items("sessions")
+        timeline = (await line.gateway.api(f"sessions/{session['ref']}"))["timeline"]
+        assert [each["state"] for each in timeline if each["what"].startswith("delivery")] == ["dead"]
         assert Counter((await line.gateway.summary())["deliveries"]) == Counter(dead=1)
+        assert line.platform.people[ANN].texts == []
+
+
+def refusing_once(may_refuse: asyncio.Event, code: int) -> Respond:
+    """With this code, and not before the event."""
+
+    async def respond(exchange: Exchange) -> web.StreamResponse:
+        await may_refuse.wait()
+        return await errcode(code)(exchange)
+
+    return respond
+
+
+async def failure_of(line: Line, delivery: str) -> tuple[str, int]:
+    """Its state and how often it was tried, each try with the platform's code and what that means."""
+    found = await line.gateway.api(f"deliveries/{delivery}")
+    for reason in (found["reason"], *(each["reason"] for each in found["tries"])):
+        assert "not_followed (43004): the person does not follow the account" in reason
+    return found["state"], len(found["tries"])
 
 
 @pytest.mark.case("DEL-22")

@@ -16,10 +16,12 @@ from core.telemetry import Silent
 from plugins.wechat.api import Wire
 from plugins.wechat.failures import ApiFailure
 from plugins.wechat.health import Health
+from tests.doubles.agent import FakeAgent, Parked
 from tests.doubles.files import MemoryFiles
 from tests.fakes.scripting import delay, http_status
 from tests.fakes.wechat import FakeWechat
 from tests.plugins.wechat.account import ANN, BOB, account
+from tests.plugins.wechat.test_passive import Takes
 from tests.waiting import until
 
 PICTURE, VOICE, FILM = b"\x89PNG picture", b"#!AMR\nvoice", b"\0\0\0\x18ftypmp42 film"
@@ -119,6 +121,25 @@ async def test_after_a_start_any_request_may_be_the_last_and_none_is_left_to_the
         await there.pushes.request(message)
         await until(lambda: bool(there.agent.asks))
         assert there.agent.asks[0].parts == (File("image.jpg", "image/jpeg", "http://mmbiz.example/1"),)
+
+
+async def test_a_request_is_answered_in_time_though_its_file_hangs_and_an_earlier_answer_waits_for_company(
+    platform: FakeWechat, store: Store
+) -> None:
+    """By the platform's own seconds: the earlier answer has no time left to wait for the one to the picture."""
+    parked = Parked()
+    platform.script.add("media/get", delay(asyncio.Event()))
+    agent = FakeAgent(parked)
+    async with account(platform, store, agent, customer_service=False) as there:
+        await there.pushes.says(ANN, "hello")
+        parked.released.set()
+        assert await there.outcomes(1) == ["waiting_for_user"]
+    agent.script = Takes(3600)
+    async with account(platform, store, agent, customer_service=False, reply_within=4.5) as there:
+        there.pushes.patience = 4.5
+        push = await there.pushes.shows(ANN, "image", PICTURE, "image/png", PicUrl="http://mmbiz.example/1")
+        assert (push.statuses, push.reply) == ([200], "(To your earlier question)\nHELLO")
+        assert await there.outcomes(1) == ["presumed"]
 
 
 async def test_what_failed_for_a_while_is_fetched_again_for_the_next_request(
