@@ -5,7 +5,7 @@ repr, a log line nor an error shows them.
 """
 
 import re
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
@@ -82,6 +82,8 @@ InterfaceName = Literal["JSONRPC/1.0", "HTTP+JSON/1.0", "JSONRPC/0.3", "HTTP+JSO
 
 class A2AAgentSettings(_Settings):
     """`[agents.NAME]`, kind a2a."""
+
+    isolating: ClassVar = ("allow_private_network",)
 
     kind: Literal["a2a"] = "a2a"
     card: str = Field(max_length=2048)  # the card's URL, or the address under which its well-known path is looked for

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, field_validator, model_validator
@@ -30,6 +30,7 @@ class GatewaySettings(BaseModel):
     """`[gateway]`: the process itself."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+    isolating: ClassVar = ("host",)  # who reaches whom (config/isolation.py)
 
     host: str = Field("127.0.0.1", description="give an address of this machine, such as 127.0.0.1")
     port: int = Field(8080, ge=0, le=65_535, description="give a port from 1 to 65535; 0 takes any free one")
@@ -182,6 +183,7 @@ class AccountSettings(BaseModel):
     """What every `[plugins.NAME]` has, whatever its kind: the host reads these, the plugin its own."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+    isolating: ClassVar = ("owner",)
 
     kind: str
     agent: str = Field(description="name the agent that answers here, one of [agents.*]")

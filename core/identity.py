@@ -20,7 +20,7 @@ class Source:
 
 @value(frozen=True, slots=True)
 class Address:
-    """A chat as its source names it; with a topic where the channel has such. One without a chat is none: ValueError."""
+    """A chat as its source names it; with a topic where the channel has such. ValueError for one without a chat."""
 
     source: Source
     chat: str

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from config.isolation import isolating, left_out
 from config.problems import ConfigurationProblems
 from config.secrets import shown
 from config.settings import AccountSettings, Settings
@@ -51,6 +52,7 @@ def _in_words(settings: Settings) -> list[tuple[str, str]]:
         ("account", f"{entry.name} ({entry.kind}), answered by {_answering(entry.account)}")
         for entry in settings.plugins.values()
     ]
+    lines += [("left out", f"{line} (the strictest)") for line in left_out(settings)]
     return lines + [("warning", warning) for warning in settings.warnings]
 
 
@@ -65,6 +67,7 @@ def _as_json(settings: Settings) -> dict[str, Any]:
         "ok": True,
         "configuration": settings.origin,
         "warnings": settings.warnings,
+        "left_out": {each.setting: each.value for each in isolating(settings) if not each.is_set},
         "gateway": shown(settings.gateway),
         "agents": {entry.name: shown(entry.settings) for entry in settings.agents.values()},
         "plugins": {

@@ -1,11 +1,13 @@
 """`frontdesk doctor`: how the running gateway and its connections are doing, and what to do where they do not well."""
 
 import contextlib
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from config.isolation import Isolating, isolating, left_out
 from config.loading import load_gateway
 from config.problems import ConfigurationProblems
 from config.settings import Settings
@@ -55,16 +57,19 @@ class Examination:
     ready: dict[str, Any]  # as /readyz shows it to the operator
     connections: dict[str, Item]  # by account
     agents: list[Item]  # each with its card as it is now
+    running: dict[str, Item]  # its settings by table, such as "plugins.desk"
 
     @classmethod
     def of(cls, client: GatewayClient) -> "Examination":
         """One that stands by has nothing to look at yet: its accounts and agents are at work in another process."""
         ready = client.readiness()
         if ready.get("holder"):
-            return cls(ready, {}, [])
-        connections = {item["name"]: item["connection"] for item in client.get("/api/v1/plugins")["items"]}
+            return cls(ready, {}, [], {})
+        accounts = client.get("/api/v1/plugins")["items"]
         agents = [_looked_at(client, agent) for agent in client.get("/api/v1/agents")["items"]]
-        return cls(ready, connections, agents)
+        running = {f"plugins.{item['name']}": item["settings"] for item in accounts}
+        running |= {f"agents.{item['name']}": item["settings"] for item in agents}
+        return cls(ready, {item["name"]: item["connection"] for item in accounts}, agents, running)
 
     @property
     def plugins(self) -> list[Item]:
@@ -86,7 +91,12 @@ class Examination:
 
     def as_json(self, settings: Settings) -> dict[str, Any]:
         of_settings = {"configuration": settings.origin, "warnings": settings.warnings}
-        more = {"status": self.status, "troubles": self.troubles, "agents": self.agents}
+        more: dict[str, Any] = {"status": self.status, "troubles": self.troubles, "agents": self.agents}
+        more["left_out"] = {each.setting: each.value for each in isolating(settings) if not each.is_set}
+        more["differs"] = {
+            each.setting: {"configured": each.value, "in_force": each.in_force(self.running)}
+            for each in self.differing(settings)
+        }
         return {**of_settings, **self.ready, "connections": self.connections, **more}
 
     def tell(self, settings: Settings, show: Show) -> None:
@@ -99,6 +109,10 @@ class Examination:
         show.table(self.plugins, _PLUGIN, none="no plugin is configured")
         show.line("")
         show.table(self.agents, COLUMNS, none="no agent is configured")
+        for line in left_out(settings):
+            show.line(f"left out: {line} (the strictest)")
+        for each in self.differing(settings):
+            show.line(self._difference(each))
         for line in self._warnings():
             show.line(line)
 
@@ -106,6 +120,17 @@ class Examination:
         for agent in self.agents:
             for warning in agent["connection"].get("warnings", ()):
                 yield f"warning: agent {agent['name']}: {printable(warning)}"
+
+    def differing(self, settings: Settings) -> list[Isolating]:
+        """What decides who reaches whom, and is otherwise in the running gateway than the configuration has it."""
+        return [each for each in isolating(settings) if each.in_force(self.running) != each.value]
+
+    def _difference(self, each: Isolating) -> str:
+        in_force, why = printable(json.dumps(each.in_force(self.running))), "" if each.is_set else " (left out)"
+        return (
+            f"differs: {each.setting} is {in_force} in the running gateway and {json.dumps(each.value)} by the "
+            f"configuration{why}; send SIGHUP, or start it again"
+        )
 
 
 def _looked_at(client: GatewayClient, agent: Item) -> Item:

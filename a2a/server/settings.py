@@ -4,7 +4,7 @@ The descriptions are instructions: the configuration's error messages end with t
 """
 
 import re
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
@@ -112,6 +112,8 @@ class LimitSettings(_Settings):
 
 class A2AServerSettings(_Settings):
     """`[plugins.NAME]`, kind a2a."""
+
+    isolating: ClassVar = ("anonymous",)
 
     kind: Literal["a2a"] = "a2a"
     agent: AgentName = Field(description="name one of the agents under [agents] whose name can stand in a URL")

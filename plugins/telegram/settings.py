@@ -4,7 +4,7 @@ The descriptions are instructions: the configuration's error messages end with t
 """
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationInfo, field_validator
 
@@ -35,7 +35,7 @@ class Access(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     direct: Literal["allow", "open"] = "allow"
-    groups: Literal["off", "mention", "all"] = "mention"
+    groups: Literal["off", "mention", "all"] = "off"
     allow: tuple[Id, ...] = ()
 
 
@@ -51,6 +51,7 @@ class Limits(BaseModel):
 
 class TelegramSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+    isolating: ClassVar = ("access.direct", "access.groups", "owner")
 
     kind: Literal["telegram"] = "telegram"
     token: SecretStr = Field(description="set it to the token that @BotFather gave, best as env:NAME or file:PATH")
@@ -78,6 +79,14 @@ class TelegramSettings(BaseModel):
     def identity(self) -> str:
         """The bot's id, which stands before the colon of its token and is no secret."""
         return self.token.get_secret_value().partition(":")[0]
+
+    @property
+    def doubt(self) -> str:
+        """What is allowed and seldom meant."""
+        group = next((id for id in self.access.allow if id < 0), None)
+        if group is None or self.access.groups != "off":
+            return ""
+        return f'.access.allow lists the group {group}, and groups are off; set access.groups to "mention" or "all"'
 
     @field_validator("token")
     @classmethod

@@ -3,7 +3,7 @@
 The descriptions are instructions: the configuration's error messages end with them.
 """
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -19,6 +19,7 @@ class Access(BaseModel):
 
 class WebchatSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+    isolating: ClassVar = ("access.direct", "owner")
 
     kind: Literal["webchat"] = "webchat"
     agent: str = Field(min_length=1, max_length=128, description="name one of the agents under [agents]")

@@ -6,7 +6,7 @@ The descriptions are instructions: the configuration's error messages end with t
 import base64
 import binascii
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationInfo, field_validator
 
@@ -45,6 +45,7 @@ class Access(BaseModel):
 
 class WechatSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, hide_input_in_errors=True)
+    isolating: ClassVar = ("access.direct", "mode", "owner")
 
     kind: Literal["wechat"] = "wechat"
     app_id: str = Field(description="set it to the AppID of the account: wx and 16 of 0-9, a-f")

@@ -32,6 +32,13 @@ def test_two_accounts_with_one_bots_token_are_warned_of_by_the_bots_id(warned) -
     assert warned(DESK + BOT % ("one", first) + BOT % ("two", second.replace("4711", "4712"))) == ""
 
 
+def test_a_group_that_is_listed_while_groups_are_off_is_warned_of(warned) -> None:  # type: ignore[no-untyped-def]
+    bot = DESK + BOT % ("one", f"4711:{'A' * 35}")
+    lists = bot.replace('direct = "open"', "allow = [1001, -1004711]")
+    assert 'access.allow lists the group -1004711, and groups are off; set access.groups to "mention"' in warned(lists)
+    assert warned(lists.replace(" }", ', groups = "mention" }')) == ""
+
+
 def test_an_account_that_nobody_can_call_is_warned_of(warned) -> None:  # type: ignore[no-untyped-def]
     assert 'plugins.partners.callers is empty and anonymous is "off", so that nobody can call it' in warned(
         DESK + SERVED

@@ -6,8 +6,11 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel, Field, ValidationError
 
+from config.isolation import isolating, left_out
+from config.loading import load
 from config.problems import problems_of
 from config.settings import AccountSettings, GatewaySettings
+from gateway.catalogue import kinds
 from tests.config.conftest import AGENT, LISTED, PIGEON, Load, Refusal
 
 
@@ -114,6 +117,54 @@ def test_a_missing_key_takes_its_strictest_value(loaded: Load) -> None:
     nest = loaded(AGENT + PIGEON).plugins["nest"]
     assert (nest.account.owner, nest.account.fixed_owner, nest.settings.access.direct) == ("per_sender", "", "allow")  # type: ignore[attr-defined]
     assert loaded(AGENT).gateway.host == "127.0.0.1"
+
+
+STRICTEST = {
+    "gateway": {"host": "127.0.0.1"},
+    "agents.remote": {"allow_private_network": False},
+    "plugins.partners": {"owner": "per_sender", "anonymous": "off"},
+    "plugins.bot": {"owner": "per_sender", "access.direct": "allow", "access.groups": "off"},
+    "plugins.page": {"owner": "per_sender", "access.direct": "allow"},
+    "plugins.official": {"owner": "per_sender", "access.direct": "allow", "mode": "safe"},
+}
+LEAST = f"""
+[agents.remote]
+kind = "a2a"
+card = "https://agents.example.com/"
+[plugins.partners]
+kind = "a2a"
+agent = "remote"
+[plugins.bot]
+kind = "telegram"
+agent = "remote"
+token = "4711:{"A" * 35}"
+[plugins.page]
+kind = "webchat"
+agent = "remote"
+[plugins.official]
+kind = "wechat"
+agent = "remote"
+app_id = "wx0123456789abcdef"
+app_secret = "{"0" * 32}"
+token = "aToken"
+encoding_aes_key = "{"a" * 43}"
+"""
+
+
+@pytest.mark.case("DEL-21")
+def test_every_key_that_isolates_is_at_its_strictest_where_it_is_missing_and_is_said_to_be(tmp_path: Path) -> None:
+    """The strictest of each by hand, so that a looser default is noticed; and nothing is said of what is set."""
+    path = tmp_path / "frontdesk.toml"
+    path.write_text(LEAST)
+    settings = load(kinds(), environ={}, config=path)
+    found: dict[str, dict[str, object]] = {}
+    for each in isolating(settings):
+        assert not each.is_set
+        found.setdefault(each.table, {})[each.path] = each.value
+    assert found == STRICTEST
+    assert 'plugins.page: owner = "per_sender", access.direct = "allow"' in left_out(settings)
+    path.write_text(LEAST.replace('kind = "webchat"', 'kind = "webchat"\nowner = "team"\naccess.direct = "open"'))
+    assert not [line for line in left_out(load(kinds(), environ={}, config=path)) if line.startswith("plugins.page")]
 
 
 def test_a_kind_has_the_last_word_on_the_default_of_a_common_setting(loaded: Load) -> None:

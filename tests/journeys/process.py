@@ -138,6 +138,10 @@ class GatewayProcess:
             await self.kill()
         await self.start(crashpoint=crashpoint)
 
+    def write(self) -> None:
+        """Put the settings where the gateway and its commands read them, while it runs as it was started."""
+        self._options()
+
     async def reread(self) -> dict[str, Any]:
         """Have it read the configuration as it is by now; the event that it did."""
         seen = len(self.events("configuration.reread"))

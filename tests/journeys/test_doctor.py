@@ -3,6 +3,8 @@
 import asyncio
 import socket
 
+import pytest
+
 from tests.fakes.agent import ScriptedAgent
 from tests.fakes.agent_scripts import working_until
 from tests.fakes.telegram import FakeTelegram
@@ -24,6 +26,28 @@ async def test_it_is_content_with_a_gateway_that_works(gateway: GatewayProcess) 
     assert (code, complained) == (0, "")
     assert f"{gateway.base} is ready" in said
     assert "receiving" in said
+
+
+@pytest.mark.case("DEL-21")
+async def test_a_setting_that_is_lost_takes_its_strictest_value_and_the_doctor_says_which_and_what_it_changes(
+    telegram: FakeTelegram, gateway: GatewayProcess
+) -> None:
+    """As after an upgrade whose configuration was written anew: first beside the old process, then with it."""
+    gateway.configure("plugins.support", owner="team", access={"direct": "open", "groups": "all"})
+    await gateway.start()
+    gateway.configure("plugins.support", owner=None, access=None)
+    gateway.write()
+    said = (await doctor(gateway))[1]
+    assert 'left out: plugins.support: owner = "per_sender", access.direct = "allow", access.groups = "off"' in said
+    for setting, was, now in (("owner", "team", "per_sender"), ("access.direct", "open", "allow")):
+        line = f'differs: plugins.support.{setting} is "{was}" in the running gateway and "{now}" by the configuration'
+        assert f"{line} (left out); send SIGHUP, or start it again" in said
+    await gateway.restart()
+    telegram.user_says(7, "is anybody here")
+    assert await gateway.event("envelope.admitted", outcome="refused", reason="not_allowed")
+    said = (await doctor(gateway))[1]
+    assert 'left out: plugins.support: owner = "per_sender", access.direct = "allow"' in said
+    assert "differs" not in said
 
 
 async def test_a_token_that_is_refused_is_no_readiness(telegram: FakeTelegram, gateway: GatewayProcess) -> None:

@@ -16,7 +16,7 @@ def settings(**given: object) -> TelegramSettings:
 
 def test_a_token_and_an_agent_are_enough_and_let_nobody_in() -> None:
     made = settings()
-    assert (made.mode, made.access.direct, made.access.groups, made.access.allow) == ("polling", "allow", "mention", ())
+    assert (made.mode, made.access.direct, made.access.groups, made.access.allow) == ("polling", "allow", "off", ())
     assert (made.owner, made.on_unknown, made.streaming, made.collect) == ("per_sender", "ask", "off", 0)
     assert (made.limits.per_second, made.limits.per_chat_second, made.limits.per_group_minute) == (30, 1, 20)
     assert made.is_public_api
