@@ -67,6 +67,11 @@ class ReplyWindow:
         return self._shared.answer
 
     @property
+    def is_open(self) -> bool:
+        """Whether there is anything to wait for: not where the message was refused, or was asked about long ago."""
+        return self._shared is not None
+
+    @property
     def ends(self) -> Instant:
         """When the sender stops asking: counted from the first request for the message."""
         return self.until if self._shared is None else self._shared.held.until

@@ -13,7 +13,7 @@ from typing import Literal
 
 from core.delivery import Refusal, Rejected
 from core.envelope import Inbound
-from core.errors import FileRefused
+from core.errors import FileRefused, StoreUnavailable
 from core.files import Files
 from core.parts import File
 from core.telemetry import Telemetry
@@ -78,6 +78,9 @@ class Incoming:
         except FileRefused as error:
             self._telemetry.event("file.refused", level="warning", bytes=len(content), error=str(error))
             return "never"
+        except StoreUnavailable:
+            self._fetches.pop(key, None)
+            return "later"
         except ApiFailure as failure:
             if isinstance(failure.outcome, Rejected) and failure.outcome.kind is not Refusal.UNAVAILABLE:
                 return "never"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from core.clock import Clock
 from core.delivery import Delivery, Op, Outcome, Payload, Piece, Refusal, Rejected, Sent
+from core.errors import StoreUnavailable
 from core.plugin import AgentPlugin, Capabilities, Host, Intake, PreviewFrame
 from plugins.wechat.api import Api, Wire
 from plugins.wechat.cipher import Seal
@@ -116,6 +117,8 @@ class WechatPlugin:
             if failure.code == NO_PERMISSION:
                 self._permission.denied()
             return failure.outcome
+        except StoreUnavailable as error:  # asked for a token or a media_id before anything is shown, and never after
+            return Rejected(Refusal.UNAVAILABLE, f"the store: {error}", error.retry_after)
         return Sent(())
 
     async def preview(self, frame: PreviewFrame) -> str:
@@ -127,7 +130,8 @@ class WechatPlugin:
     async def _look(self) -> None:
         """Whether the platform gives a token: what is wrong with secret or address is seen before the first answer."""
         if self._api is not None and self._permission.is_given:
-            with suppress(ApiFailure):  # what failed stands in the health, and is tried again with each message
+            # What failed stands in the health, and is tried again with each message.
+            with suppress(ApiFailure, StoreUnavailable):
                 await self._api.look()
 
     def _api_of(self, account: str, host: Host) -> Api | None:

@@ -3,6 +3,9 @@
 WeChat shows no Markdown. Marks that would stand bare in the chat are taken away, and what carries meaning is kept:
 code as it is, list points, and where a link leads. Nothing is cut off: a long answer becomes several messages, each
 within the limit, which together are the whole text.
+
+Each pattern stops at the next mark of its own kind, so that looking for an end that is not there costs no more than the
+way to the next beginning: what an agent writes, however long and odd, holds nobody up.
 """
 
 import json
@@ -14,6 +17,7 @@ from core.delivery import Payload, Piece
 from core.files import id_of
 from core.parts import Data, File, Part, Text
 from plugins.wechat.media import Kind, kind_of
+from plugins.wechat.xml import clean
 
 TEXT_LIMIT = 2048  # bytes of UTF-8 in a text message (customer-service messages, 45002 above)
 MARKS = 48  # bytes kept free for what a sent part may be prefixed with
@@ -24,11 +28,11 @@ CLUSTER = 64  # code points that are looked at around a cut; the longest known e
 
 _FENCE = re.compile(r"^ {0,3}(```+|~~~+)[^\n]*\n?(.*?)(?:^ {0,3}\1[`~]*[ \t]*$\n?|\Z)", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"(`+)(.+?)\1", re.DOTALL)
-_IMAGE_OR_LINK = re.compile(r"!?\[([^\]\n]*)\]\((\S+?)(?:\s+\"[^\"\n]*\")?\)")
-_BOLD = re.compile(r"(?<![\w*])(\*\*\*?|___?)(?=\S)(.+?)(?<=\S)\1(?![\w*])", re.DOTALL)
+_IMAGE_OR_LINK = re.compile(r"!?\[([^\[\]\n]*)\]\(([^\s()]+(?:\([^\s()]*\)[^\s()]*)*)(?:\s+\"[^\"\n]*\")?\)")
+_BOLD = re.compile(r"(?<![\w*])(\*\*\*?|___?)(?=\S)((?:(?!\1).)+)(?<=\S)\1(?![\w*])", re.DOTALL)
 _BOLD_WITHIN = re.compile(r"(\*\*)(?=\S)([^*\n]+?)(?<=\S)\*\*")
 _ITALIC = re.compile(r"(?<![\w*_])([*_])(?=\S)([^*_\n]+?)(?<=\S)\1(?![\w*_])")
-_STRUCK = re.compile(r"~~(?=\S)([^\n]+?)(?<=\S)~~")
+_STRUCK = re.compile(r"~~(?=\S)((?:(?!~~)[^\n])+)(?<=\S)~~")
 _HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*$", re.MULTILINE)
 _POINT = re.compile(r"^([ \t]*)[*+-][ \t]+", re.MULTILINE)
 _RULE = re.compile(r"^ {0,3}(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})$", re.MULTILINE)
@@ -74,7 +78,7 @@ def text_of_parts(parts: tuple[Part, ...]) -> str:
             blocks.append(_words(part))
         was_text = is_text
     shown = [degraded(block) if isinstance(part, Text) else block for block, part in _paired(blocks, parts)]
-    return "\n\n".join(block for block in shown if block.strip()).strip("\n")
+    return "\n\n".join(cleaned for block in shown if (cleaned := clean(block)).strip()).strip("\n")
 
 
 def degraded(markdown: str) -> str:
@@ -135,7 +139,7 @@ def _words(part: Part) -> str:
 
 
 def _label(file: File) -> str:
-    return " ".join(file.name.split())[:200] or file.media_type or "file"
+    return " ".join(clean(file.name).split())[:200] or file.media_type or "file"
 
 
 def _led(label: str, url: str) -> str:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -11,6 +12,11 @@ from plugins.wechat.xml import BadXml, Fields, read
 
 WORK = frozenset({"subscribe", "SCAN", "CLICK"})  # events by which a person asks for something; the rest is history
 _UNSHOWN = "【收到不支持的消息类型，暂无法显示】"  # what the platform puts in place of a sticker and other kinds
+_EVENT = ("Event", "EventKey", "CreateTime")
+_CONTENT = (
+    *("Content", "MediaId", "PicUrl", "Format", "Recognition", "Title", "Description", "Url"),
+    *("Location_X", "Location_Y", "Scale", "Label"),
+)
 _ENVELOPE = frozenset({"ToUserName", "FromUserName", "CreateTime", "MsgType", "Event", "EventKey", "Encrypt"})
 
 
@@ -21,11 +27,12 @@ def inbound(raw: bytes, *, language: str = "", nonce: str = "") -> Inbound | Unr
     try:
         fields = read(raw)
         sender, kind = _text(fields, "FromUserName"), _text(fields, "MsgType")
-    except (BadXml, _Missing) as error:
+        _check_once(fields, "MsgId", *(_EVENT if kind == "event" else _CONTENT))
+    except (BadXml, _Missing, _Odd) as error:
         return Unreadable((f"raw:{_digest(raw)}", *extra), "", raw, str(error))
     if kind == "event":
         return _event(fields, raw, sender, extra, language)
-    number = str(fields.get("MsgId") or "")
+    number = str(fields.get("MsgId") or "").strip()
     key = f"message:{sender}:{number}" if number.isdigit() else f"raw:{_digest(raw)}"
     unsupported, parts = _content(kind, fields)
     return Inbound(
@@ -57,9 +64,23 @@ class _Missing(ValueError):
         super().__init__(f"{name} is missing")
 
 
+class _Odd(ValueError):
+    def __init__(self, name: str) -> None:
+        super().__init__(f"{name} is not one text: it stands there more than once, or holds elements")
+
+
+def _check_once(fields: Fields, *names: str) -> None:
+    """The platform writes each of these once and plainly; of two, nobody knows which is meant. Raises _Odd."""
+    for name in names:
+        if not isinstance(fields.get(name, ""), str):
+            raise _Odd(name)
+
+
 def _text(fields: Fields, name: str) -> str:
-    value = fields.get(name)
-    if not isinstance(value, str) or not value.strip():
+    value = fields.get(name, "")
+    if not isinstance(value, str):
+        raise _Odd(name)
+    if not value.strip():
         raise _Missing(name)
     return value.strip()
 
@@ -137,9 +158,10 @@ def _link(fields: Fields) -> tuple[Part, ...]:
 
 def _number(value: Any) -> float | None:
     try:
-        return float(str(value))
+        number = float(str(value))
     except ValueError:
         return None
+    return number if math.isfinite(number) else None  # JSON has no others
 
 
 _PLACE = {"latitude": "Location_X", "longitude": "Location_Y", "scale": "Scale"}

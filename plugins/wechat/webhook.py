@@ -11,7 +11,7 @@ to the first message it came with, here and, as a dedupe key, over restarts.
 import asyncio
 import time
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from aiohttp import web
 
@@ -45,10 +45,11 @@ from plugins.wechat.passive import (
 from plugins.wechat.translate import inbound, is_sealed, media_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
 
     from core.doors.ingress import Route
 
+T = TypeVar("T")
 FRESH = 300.0  # seconds that a signed query is good for, either way; the platform signs each request anew
 FETCHING = 0.8  # of `reply_within` is what a request waits for a file; the rest is for the answer
 BEGAN = web.RequestKey("began", float)  # when its head arrived, on the monotonic clock
@@ -157,8 +158,11 @@ class Webhook:
         if not any(isinstance(part, File) for part in item.parts):
             return item
         media_id = media_in(words)
-        if not media_id or not await intake.lets_in(item):
+        if not media_id:
             return without_files(item)
+        is_let_in = await self._in_time(intake.lets_in(item), began)
+        if not is_let_in:
+            return None if is_let_in is None else without_files(item)
         found = await self._incoming.with_files(item, media_id, self._pace.left(began, FETCHING))
         is_young = self._clock.monotonic() - self._opened_at < self._pace.all_requests
         return without_files(item) if found is None and (is_young or asked.number >= REQUESTS) else found
@@ -174,7 +178,7 @@ class Webhook:
             return web.Response(text=busy, content_type="text/xml", charset="utf-8")
         if admission is None:
             return await hold(request, self._pace, began)
-        if not isinstance(admission, Accepted | Duplicate) or not admission.envelope:
+        if not isinstance(admission, Accepted | Duplicate) or not admission.envelope or not window.is_open:
             return success()
         is_last = asked.number >= REQUESTS or window.ends - self._clock.now() <= 1.2 * self._pace.patience
         reply = Reply(request, window, self._pace, write, began)
@@ -194,14 +198,18 @@ class Webhook:
         self, intake: Intake, item: Inbound | Unreadable, began: float, window: ReplyWindow | None = None
     ) -> Admission | None:
         """None: not within the time for an answer. What the store takes nevertheless, the next request finds there."""
+        admissions = await self._in_time(intake.accept([item], window=window), began)
+        return admissions[0] if admissions is not None else None
+
+    async def _in_time(self, work: "Awaitable[T]", began: float) -> T | None:
+        """What the store is asked for; None when it takes longer than there is time for an answer."""
         try:
             async with asyncio.timeout(self._pace.left(began, EARLIER)):
-                (admission,) = await intake.accept([item], window=window)
+                return await work
         except TimeoutError:
             return None
         except StoreUnavailable as error:
             raise _later("store", str(max(1, round(error.retry_after)))) from error
-        return admission
 
     def _unsealed(self, raw: bytes) -> bytes:
         if is_sealed(raw):

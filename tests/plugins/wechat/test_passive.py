@@ -138,20 +138,23 @@ async def test_a_stored_answer_is_given_again_after_a_restart(platform: FakeWech
 
 
 @pytest.mark.case("WX-08")
+@pytest.mark.parametrize("may_send", [True, False])
 async def test_a_message_that_comes_again_a_day_and_a_restart_later_is_dropped(
-    platform: FakeWechat, tmp_path: Path
+    platform: FakeWechat, tmp_path: Path, may_send: bool
 ) -> None:
+    """It is acknowledged at once: nobody waits, neither for an answer nor for the words that there will be one."""
     async with SqliteStore(tmp_path / "desk.db") as store:
         await store.hold()
-        async with account(platform, store) as there:
+        async with account(platform, store, customer_service=may_send) as there:
             message = there.pushes.message(ANN, "text", Content="hello", MsgId=77)
             await there.pushes.request(message)
     tomorrow = time.time() + 26 * 3600
     async with SqliteStore(tmp_path / "desk.db", clock=ManualClock(tomorrow)) as store:
         await store.hold()
         await store.prune(tomorrow)
-        async with account(platform, store) as there:
-            assert (await there.pushes.request(message)).body == "success"
+        async with account(platform, store, customer_service=may_send) as there:
+            push = await there.pushes.push(message)
+            assert (push.statuses, push.reply) == ([200], None)
             assert there.agent.asks == []
 
 

@@ -1,6 +1,7 @@
 """What people see: plain words, split by bytes, whole."""
 
 import pytest
+import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -99,3 +100,48 @@ def test_chunks_of_one_artifact_are_joined_as_they_are() -> None:
 @pytest.mark.case("TG-16")
 def test_nothing_to_show_is_no_message() -> None:
     assert shown("  \n") == []
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    "mark",
+    [
+        "[",
+        "![a](",
+        "[](",
+        "**a ",
+        "__a ",
+        "~~a ",
+        "*a ",
+        "_a",
+        "a**b",
+        "`a``",
+        '[a](b "c ',
+        "# a #",
+        "~~~\n```\n",
+        "a_*~`[(",
+    ],
+)
+def test_what_is_begun_ten_thousand_times_and_never_ended_holds_nobody_up(mark: str) -> None:
+    """Looked for to the end of the text each time, it would take hours."""
+    text = mark * 100_000
+    assert degraded(text).strip()
+    assert degraded(text + "x") != degraded(text)
+
+
+@pytest.mark.parametrize("nothing", ["\x00\x01", "\ufffe", "\ud83d", " \x08\n"])
+def test_an_answer_of_what_no_chat_can_hold_is_none(nothing: str) -> None:
+    assert shown(nothing) == []
+    assert shown(f"a{nothing}b")[0].startswith("a")
+    assert payloads_of(Piece("artifact:1", (File(f"{nothing}x.pdf", "application/pdf"),)))[0]["text"].startswith(
+        "📎 x.pdf"
+    )
+
+
+@given(st.lists(st.sampled_from(["🇨🇳", "👨‍👩‍👧‍👦", "👍🏽", "é", "汉", "a", "1️⃣", " "]), min_size=300, max_size=1500))
+def test_no_emoji_is_cut_wherever_the_limit_falls(characters: list[str]) -> None:
+    text = "".join(characters)
+    whole = {*characters, *regex.findall(r"\X", text)}
+    for part in split(text):
+        assert len(part.encode()) <= PART_LIMIT
+        assert set(regex.findall(r"\X", part)) <= whole

@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 from aiohttp import ClientSession, ServerDisconnectedError
 
+from core.errors import StoreUnavailable
 from gateway.store.sqlite import SqliteStore
 from tests.doubles.agent import FakeAgent, Parked
-from tests.fakes.wechat import FakeWechat
+from tests.fakes.wechat import FakeWechat, errcode
 from tests.fakes.wechat_seal import element
 from tests.plugins.wechat.account import ANN, SCALE, Account, account
+from tests.plugins.wechat.test_media import Aged
 from tests.plugins.wechat.test_passive import Takes
 from tests.store.line import locked
 from tests.waiting import until
@@ -136,3 +138,76 @@ async def test_the_time_for_an_answer_runs_from_the_head_and_not_from_the_body(p
         with pytest.raises(ServerDisconnectedError):
             await http.post(there.pushes.url, params=query, data=late(), headers=HEADERS, expect100=True)
         assert (await platform.until_shown(ANN, 1), there.roads()) == (["HELLO"], ["service"])
+
+
+class ShutDisk(SqliteStore):
+    """It cannot be asked for what a plugin remembers, nor for leases, while it is `shut`."""
+
+    is_shut = False
+
+    async def read(self, *given: Any, **named: Any) -> Any:
+        return await self._unless_shut(super().read(*given, **named))
+
+    async def write(self, *given: Any, **named: Any) -> Any:
+        return await self._unless_shut(super().write(*given, **named))
+
+    async def acquire(self, *given: Any, **named: Any) -> Any:
+        return await self._unless_shut(super().acquire(*given, **named))
+
+    async def aliases(self, *given: Any, **named: Any) -> Any:
+        return await self._unless_shut(super().aliases(*given, **named))
+
+    async def _unless_shut(self, work: Coroutine[Any, Any, Any]) -> Any:
+        if self.is_shut:
+            work.close()
+            raise StoreUnavailable("the database is locked", retry_after=0.05)
+        return await work
+
+
+@pytest.fixture
+async def shut(tmp_path: Path) -> AsyncIterator[ShutDisk]:
+    async with ShutDisk(tmp_path / "desk.db") as store:
+        await store.hold()
+        yield store
+
+
+async def test_an_answer_whose_token_the_store_cannot_give_is_tried_again_and_is_not_unknown(
+    platform: FakeWechat, shut: ShutDisk
+) -> None:
+    """Nothing was shown for certain, so nobody is asked whether it was."""
+    async with account(platform, shut, FakeAgent(Takes(6))) as there:
+        await until(lambda: platform.token_fetches == 1)
+        platform.expire_tokens()
+        platform.script.add("message/custom/send", errcode(42001))  # so that another token is looked for
+        pushing = asyncio.ensure_future(there.pushes.says(ANN, "hello"))
+        await there.agent.called.wait()
+        shut.is_shut = True
+        await pushing
+        assert await there.outcomes(1) == ["queued"]
+        shut.is_shut = False
+        assert await platform.until_shown(ANN, 1) == ["HELLO"]
+        assert (await there.outcomes(2))[-1] == "delivered"
+
+
+async def test_a_picture_that_comes_while_the_store_is_shut_is_asked_for_again_and_the_account_goes_on(
+    platform: FakeWechat, shut: ShutDisk
+) -> None:
+    async with account(platform, shut, clock=Aged()) as there:
+        shut.is_shut = True
+        platform.expire_tokens()
+        media_id = platform.add_media("image", b"picture", "image/png")
+        message = there.pushes.message(ANN, "image", MediaId=media_id)
+        assert (await there.pushes.request(message)).status in (None, 503)
+        shut.is_shut = False
+        again = await there.pushes.request(message)
+        assert (again.status, len(there.agent.asks), there.agent.asks[0].parts[0].size) == (200, 1, 7)  # type: ignore[union-attr]
+
+
+async def test_an_account_starts_while_the_store_is_shut_and_takes_messages(
+    platform: FakeWechat, shut: ShutDisk
+) -> None:
+    shut.is_shut = True
+    async with account(platform, shut) as there:
+        assert (await there.pushes.request(there.pushes.message(ANN, "text", Content="hello"))).status == 503
+        shut.is_shut = False
+        assert (await there.pushes.says(ANN, "hello")).reply == "HELLO"

@@ -116,3 +116,34 @@ def test_what_lacks_its_sender_is_kept_as_unreadable(raw: bytes) -> None:
 def test_a_number_that_is_none_makes_no_key() -> None:
     assert read(pushed("text", Content="a", MsgId="x")).keys[0].startswith("raw:")
     assert read(pushed("text", Content="a")).keys != read(pushed("text", Content="b")).keys
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"Content": ["one", "two"]},
+        {"FromUserName": [ANN, BOB]},
+        {"MsgType": ["text", "event"]},
+        {"MsgId": ["1", "2"]},
+        {"Content": {"MsgType": "image"}},
+    ],
+    ids=["words", "sender", "kind", "number", "elements"],
+)
+def test_what_stands_twice_or_holds_elements_is_not_guessed_at(odd: dict[str, Any]) -> None:
+    (name, value) = next(iter(odd.items()))
+    usual: dict[str, Any] = {"Content": "hello", "MsgId": 5}
+    several = "".join(element(name, each) for each in value) if isinstance(value, list) else ""
+    inside = f"<{name}>{''.join(element(*item) for item in value.items())}</{name}>" if isinstance(value, dict) else ""
+    known = {key: text for key, text in usual.items() if key != name}
+    raw = pushed("text", **known)
+    if name in ("FromUserName", "MsgType"):
+        several = element(name, value[1])
+    found = inbound(raw.replace(b"</xml>", (several + inside).encode() + b"</xml>"))
+    assert isinstance(found, Unreadable)
+    assert found.error == f"{name} is not one text: it stands there more than once, or holds elements"
+
+
+@pytest.mark.parametrize("number", ["nan", "inf", "-Infinity", "north"])
+def test_a_place_that_is_none_is_not_read(number: str) -> None:
+    said = read(pushed("location", Location_X=number, Location_Y="113.3", Scale=16, Label="x", MsgId=1))
+    assert (said.unsupported, said.parts) == ("location", ())
