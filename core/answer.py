@@ -1,5 +1,7 @@
 """What a person is shown of a finished or asking task: pure, from an Assembly to pieces and the turn's end."""
 
+import unicodedata
+
 from core.agent import Artifact, TaskState
 from core.assembly import Assembly
 from core.delivery import Piece
@@ -94,7 +96,12 @@ def _state_notice(state: TaskState, language: str, *, has_words: bool) -> list[P
 
 
 def _shows(piece: Piece) -> bool:
-    return any(not isinstance(part, Text) or part.text.strip() for part in piece.parts)
+    return any(not isinstance(part, Text) or any(map(_is_seen, part.text)) for part in piece.parts)
+
+
+def _is_seen(character: str) -> bool:
+    """No blank, and nothing that chats take out of a text: controls, format marks, halves of surrogates."""
+    return not character.isspace() and unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Cn")
 
 
 def said(parts: tuple[Part, ...], limit: int = 80) -> str:

@@ -450,9 +450,12 @@ async def test_an_artifact_for_each_token_is_one_answer(store: Store, streaming:
 
 
 @pytest.mark.case("TG-16")
-async def test_an_empty_answer_is_one_notice_and_the_turn_is_closed(store: Store) -> None:
+@pytest.mark.parametrize("empty", ["  \n", "\x00\x07", "\u200b\ufeff"])
+async def test_an_empty_answer_is_one_notice_and_the_turn_is_closed(store: Store, empty: str) -> None:
+    """So is one of nothing that a chat would show."""
+
     async def nothing(ask: Ask) -> AsyncIterator[TaskEvent]:
-        yield task(ask, TaskState.COMPLETED, "  \n")
+        yield task(ask, TaskState.COMPLETED, empty)
 
     async with world(store, FakeAgent(nothing)) as desk:
         await desk.says("hi")
