@@ -103,6 +103,10 @@ class SourceIntake:
     async def lets_in(self, inbound: Inbound) -> bool:
         return not self._account().access.refusal(inbound, await self._aliases())
 
+    @property
+    def language(self) -> str:
+        return self._account().language
+
     async def _aliases(self) -> dict[str, str]:
         if self._moved is None:
             self._moved = await self._store.aliases(self._account().source)

@@ -80,6 +80,11 @@ class Intake(Protocol):
         """Whether its sender is let in, as things are now: to be asked before something dear is done for a message."""
         ...
 
+    @property
+    def language(self) -> str:
+        """Of what a channel says itself, as the configuration has it now; "": as the channel reports it."""
+        ...
+
 
 @value(frozen=True, slots=True)
 class Capabilities:

@@ -66,7 +66,6 @@ class WechatPlugin:
             settings.token.get_secret_value(),
             [] if settings.mode == "plain" else _seals(settings),
             pace=Pace(settings.reply_within),
-            language=settings.language or "en",
             waits=lambda: settings.use_retries if settings.use_retries is not None else not self._permission.is_given,
             may_send=lambda: self._permission.is_given,
             incoming=self._incoming,

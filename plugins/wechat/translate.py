@@ -20,9 +20,8 @@ _CONTENT = (
 _ENVELOPE = frozenset({"ToUserName", "FromUserName", "CreateTime", "MsgType", "Event", "EventKey", "Encrypt"})
 
 
-def inbound(raw: bytes, *, language: str = "", nonce: str = "") -> Inbound | Unreadable:
-    """One push. `language` is the account's, since the platform names none; where a query signs nothing but itself, its
-    `nonce` makes every other message under it a duplicate."""
+def inbound(raw: bytes, *, nonce: str = "") -> Inbound | Unreadable:
+    """One push. Where a query signs nothing but itself, its `nonce` makes every other message under it a duplicate."""
     extra = (f"nonce:{nonce}",) if nonce else ()
     try:
         fields = read(raw)
@@ -31,7 +30,7 @@ def inbound(raw: bytes, *, language: str = "", nonce: str = "") -> Inbound | Unr
     except (BadXml, _Missing, _Odd) as error:
         return Unreadable((f"raw:{_digest(raw)}", *extra), "", raw, str(error))
     if kind == "event":
-        return _event(fields, raw, sender, extra, language)
+        return _event(fields, raw, sender, extra)
     number = str(fields.get("MsgId") or "").strip()
     key = f"message:{sender}:{number}" if number.isdigit() else f"raw:{_digest(raw)}"
     unsupported, parts = _content(kind, fields)
@@ -44,7 +43,6 @@ def inbound(raw: bytes, *, language: str = "", nonce: str = "") -> Inbound | Unr
         raw=raw,
         message_id=number,
         unsupported=unsupported,
-        language=language or None,
     )
 
 
@@ -89,7 +87,7 @@ def _digest(raw: bytes) -> str:
     return hashlib.sha256(raw).hexdigest()[:32]
 
 
-def _event(fields: Fields, raw: bytes, sender: str, extra: tuple[str, ...], language: str) -> Inbound:
+def _event(fields: Fields, raw: bytes, sender: str, extra: tuple[str, ...]) -> Inbound:
     """Its key has all that it says: CreateTime counts whole seconds, and two events of one second may differ in any."""
     name, at = str(fields.get("Event") or ""), str(fields.get("CreateTime") or "")
     said = json.dumps(fields, sort_keys=True, ensure_ascii=False)
@@ -103,7 +101,6 @@ def _event(fields: Fields, raw: bytes, sender: str, extra: tuple[str, ...], lang
         parts=(Data(event),),
         raw=raw,
         is_event=name not in WORK,
-        language=language or None,
     )
 
 

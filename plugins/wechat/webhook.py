@@ -66,7 +66,6 @@ class Webhook:
         seals: "Sequence[Seal]",
         *,
         pace: Pace,
-        language: str,
         waits: "Callable[[], bool]",
         may_send: "Callable[[], bool]",
         incoming: Incoming,
@@ -75,7 +74,7 @@ class Webhook:
     ) -> None:
         """No seals: plain mode. `waits`: whether the platform is left to ask again for what is not ready."""
         self.path = f"/hooks/{account}"
-        self._token, self._seals, self._pace, self._language = token, seals, pace, language
+        self._token, self._seals, self._pace = token, seals, pace
         self._waits, self._may_send, self._clock, self._health = waits, may_send, clock, health
         self._incoming = incoming
         self._nonces: OrderedDict[str, str] = OrderedDict()
@@ -136,11 +135,10 @@ class Webhook:
 
     async def _receive(self, request: web.Request, raw: bytes) -> web.StreamResponse:
         words, seal = self._opened(raw) if self._seals else (self._unsealed(raw), None)
-        nonce = "" if self._seals else self._spent(request, words)
-        item = inbound(words, language=self._language, nonce=nonce)
         if self._intake is None:
             raise _later("not_receiving", STARTING_RETRY_AFTER)
-        began = request[BEGAN]
+        nonce = "" if self._seals else self._spent(request, words)
+        item, began = inbound(words, nonce=nonce), request[BEGAN]
         if isinstance(item, Unreadable) or item.is_event:
             kept = await self._admitted(self._intake, item, began)
             return success() if kept is not None else await hold(request, self._pace, began)
@@ -174,7 +172,7 @@ class Webhook:
         try:
             admission = await self._admitted(intake, item, began, window)
         except Busy:
-            busy = write(sentence("busy", self._language))
+            busy = write(sentence("busy", intake.language or "en"))
             return web.Response(text=busy, content_type="text/xml", charset="utf-8")
         if admission is None:
             return await hold(request, self._pace, began)
@@ -183,7 +181,7 @@ class Webhook:
         is_last = asked.number >= REQUESTS or window.ends - self._clock.now() <= 1.2 * self._pace.patience
         reply = Reply(request, window, self._pace, write, began)
         try:
-            return await reply.give(is_last=is_last, language=self._language, may_send=self._may_send())
+            return await reply.give(is_last=is_last, language=intake.language or "en", may_send=self._may_send())
         finally:
             window.leave(unheard=True)  # where it was cut off; one that has left stays as it is
 

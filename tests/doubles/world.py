@@ -77,6 +77,7 @@ class World:
         others: Sequence[FakeAgent] = (),
         files: Files = NO_FILES,
         account: str = "desk",
+        language: str = "",
     ) -> None:
         """`others` are agents that a message may name besides the account's own."""
         self.store, self.agent, self.plugin, self.events = store, agent, plugin, Events()
@@ -132,8 +133,9 @@ class World:
         source, allowed = Source("fake", account), access or Access("open", "all")
         exposed = frozenset(one.name for one in others) if is_followed else frozenset()
         of_account = Account(source, self.routes, allowed, collect=collect, exposed=exposed)
+        self.language = language
         self.intake = SourceIntake(
-            lambda: replace(of_account, routes=self.routes),
+            lambda: replace(of_account, routes=self.routes, language=self.language),
             store,
             self.lanes,
             self.outbox,

@@ -54,6 +54,8 @@ class RecordingIntake:
         self.changes.mark()
         return admissions
 
+    language = ""
+
     async def lets_in(self, inbound: Inbound) -> bool:
         del inbound
         return True

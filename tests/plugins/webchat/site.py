@@ -51,6 +51,8 @@ class Desk:
             raise self.trouble.pop(0)
         return [self._admit(cast(Inbound, item)) for item in batch]
 
+    language = ""
+
     async def lets_in(self, inbound: Inbound) -> bool:
         del inbound
         return True

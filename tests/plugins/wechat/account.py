@@ -97,7 +97,8 @@ async def account(
         files = files or MemoryFiles()
         host = Host(client, held, held, NoHistory(), clock or SystemClock(), "here", files=files)
         plugin = WechatPlugin(name, settings(platform, mode=mode, **changed), host)
-        line = world(held, agent, plugin, files=files, account=name, **(options or {}))  # type: ignore[arg-type]
+        of_line = {"files": files, "account": name, "language": changed.get("language", "en"), **(options or {})}
+        line = world(held, agent, plugin, **of_line)  # type: ignore[arg-type]
         desk = await stack.enter_async_context(line)
         app = web.Application()
         app.add_routes(plugin.routes(Ingress()))

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from core.agent import Ask, TaskEvent, TaskState
+from core.notices import sentence
 from core.parts import text_of
 from core.session import Bounds
 from core.store import Store
@@ -196,6 +197,16 @@ async def test_commands_are_answered_in_their_push(platform: FakeWechat, store: 
     async with account(platform, store, language="zh") as there:
         push = await there.pushes.says(ANN, "/状态")
         assert push.reply == "目前没有进行中的任务。"
+
+
+async def test_the_language_of_the_accounts_own_words_changes_while_it_runs(platform: FakeWechat, store: Store) -> None:
+    async with account(platform, store, taking(3600), options={"bounds": Bounds(max_queued=1)}) as there:
+        await there.pushes.says(ANN, "one")
+        there.desk.language = "zh"
+        assert (await there.pushes.says(BOB, "two")).reply == sentence("busy", "zh")
+    async with account(platform, store, taking(3600), customer_service=False) as there:
+        there.desk.language = "zh"
+        assert (await there.pushes.says(BOB, "three")).reply == sentence("answer_later", "zh")
 
 
 @pytest.mark.case("SRC-07")

@@ -164,6 +164,34 @@ async def test_an_upload_that_failed_has_shown_nothing(
     assert platform.people[ANN].texts == []
 
 
+@pytest.mark.parametrize("call", [UPLOAD, SEND])
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        (-1, Refusal.UNAVAILABLE),
+        (40001, Refusal.UNAUTHORISED),
+        (40164, Refusal.UNAUTHORISED),
+        (43004, Refusal.BLOCKED),
+        (45009, Refusal.THROTTLED),
+        (45015, Refusal.WINDOW_CLOSED),
+        (45047, Refusal.WINDOW_CLOSED),
+    ],
+)
+async def test_a_code_at_any_call_for_a_picture_is_an_outcome_and_the_next_try_shows_it_once(
+    shower: Shower, platform: FakeWechat, call: str, code: int, kind: Refusal
+) -> None:
+    script = platform.script.add(call, errcode(code), times=None)
+    plugin = shower.plugin()
+    outcome = await shower.show(plugin=plugin)
+    assert isinstance(outcome, Rejected)
+    assert (outcome.kind, str(code) in outcome.reason) == (kind, True)
+    assert platform.people[ANN].texts == []
+    assert platform.calls[call] == (2 if code == 40001 else 1)
+    script.left = 0
+    assert isinstance(await shower.show(plugin=plugin), Sent)
+    assert [each.media for each in platform.people[ANN].shown] == [PICTURE]
+
+
 async def test_past_the_quota_a_picture_waits_for_its_person(shower: Shower, platform: FakeWechat) -> None:
     platform.people[ANN].left = 0
     outcome = await shower.show()
