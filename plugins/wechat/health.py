@@ -10,7 +10,7 @@ from plugins.wechat.codes import meaning_of
 from plugins.wechat.failures import ApiFailure
 
 State = Literal["starting", "receiving", "unreachable", "unauthorised", "no_permission"]
-Unread = Literal["sealed_otherwise", "unsealed", "sealed"]
+Unread = Literal["sealed_otherwise", "unsealed", "sealed", "stale"]
 
 _UNREAD = {  # by what is wrong with a push that the platform signed
     "sealed_otherwise": "a push had the right token and could not be opened: check encoding_aes_key and app_id / "
@@ -19,6 +19,8 @@ _UNREAD = {  # by what is wrong with a push that the platform signed
     "推送未加密：请在平台选择安全模式，与此处的 mode 一致",
     "sealed": 'pushes come encrypted, and mode is "plain": set mode = "safe" and encoding_aes_key / '
     '推送已加密，而 mode 是 "plain"：请设置 mode = "safe" 和 encoding_aes_key',
+    "stale": "pushes were signed more than 5 minutes ago or ahead by the clock here: set this machine's clock / "
+    "按本机时钟，推送的签名时间相差超过 5 分钟：请校准本机时钟",
 }
 _ADDRESS = re.compile(r"invalid ip ([0-9a-fA-F.:]{3,45})")
 

@@ -81,6 +81,7 @@ class Webhook:
         self._requests = Requests()
         self._intake: Intake | None = None
         self._opened_at = 0.0  # by the clock's monotonic time
+        self._good_at = -FRESH  # when a push could be read, by the same
 
     def routes(self, ingress: Ingress) -> "Iterable[Route]":
         yield ingress.get(self.path, authenticate=self._check_query, handle=self._echo)
@@ -106,8 +107,14 @@ class Webhook:
         if not at or not nonce or not is_signature(_one(request, "signature"), self._token, at, nonce):
             raise _forbidden("bad_signature")
         if not at.isascii() or not at.isdigit() or len(at) > 12 or abs(self._clock.now() - int(at)) > FRESH:
-            self._health.counts["stale_queries"] += 1
+            self._found_stale()
             raise _forbidden("stale_signature")
+
+    def _found_stale(self) -> None:
+        """Somebody sends an old query again; or, where no good push comes beside it, a clock is wrong."""
+        self._health.counts["stale_queries"] += 1
+        if self._clock.monotonic() - self._good_at > FRESH:
+            self._health.unread("stale")
 
     def _check_push(self, request: web.Request) -> None:
         request[BEGAN] = time.monotonic()
@@ -213,8 +220,12 @@ class Webhook:
         if is_sealed(raw):
             self._health.unread("sealed")
         else:
-            self._health.read()
+            self._found_good()
         return raw
+
+    def _found_good(self) -> None:
+        self._good_at = self._clock.monotonic()
+        self._health.read()
 
     def _opened(self, raw: bytes) -> tuple[bytes, Seal]:
         try:
@@ -222,7 +233,7 @@ class Webhook:
         except BadSeal as error:
             self._health.unread("sealed_otherwise")
             raise _forbidden("bad_cipher") from error
-        self._health.read()
+        self._found_good()
         return words, seal
 
     def _spent(self, request: web.Request, words: bytes) -> str:

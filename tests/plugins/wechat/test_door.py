@@ -84,6 +84,19 @@ async def test_a_query_signed_too_long_ago_or_ahead_is_refused(platform: FakeWec
         assert admitted(there) == 0
 
 
+async def test_a_clock_that_is_wrong_is_said_and_an_old_query_that_is_sent_again_is_not_taken_for_one(
+    platform: FakeWechat, store: Store
+) -> None:
+    async with account(platform, store) as there:
+        old = there.pushes.signed("<xml></xml>", there.pushes.query(at=time.time() - 420))
+        assert (await there.pushes.post(old[1], old[0])).status == 403
+        assert "set this machine's clock" in str(there.plugin.health["trouble"])
+        assert (await there.pushes.says(ANN, "hello")).reply == "HELLO"
+        assert there.plugin.health["trouble"] == ""
+        assert (await there.pushes.post(old[1], old[0])).status == 403
+        assert there.plugin.health["trouble"] == ""
+
+
 @pytest.mark.case("SEC-05")
 @pytest.mark.case("T09")
 async def test_in_plain_mode_a_nonce_belongs_to_its_first_message(platform: FakeWechat, store: Store) -> None:
