@@ -26,6 +26,7 @@ def inbound(raw: bytes, *, nonce: str = "") -> Inbound | Unreadable:
     try:
         fields = read(raw)
         sender, kind = _text(fields, "FromUserName"), _text(fields, "MsgType")
+        _text(fields, "ToUserName")  # who answers: without it no reply can be written
         _check_once(fields, "MsgId", *(_EVENT if kind == "event" else _CONTENT))
     except (BadXml, _Missing, _Odd) as error:
         return Unreadable((f"raw:{_digest(raw)}", *extra), "", raw, str(error))

@@ -1,5 +1,6 @@
 """What the platform pushes, as the host understands it; payloads as the developer guide prints them (2026-08)."""
 
+import re
 from typing import Any
 
 import pytest
@@ -147,3 +148,15 @@ def test_what_stands_twice_or_holds_elements_is_not_guessed_at(odd: dict[str, An
 def test_a_place_that_is_none_is_not_read(number: str) -> None:
     said = read(pushed("location", Location_X=number, Location_Y="113.3", Scale=16, Label="x", MsgId=1))
     assert (said.unsupported, said.parts) == ("location", ())
+
+
+@pytest.mark.parametrize("name", ["ToUserName", "FromUserName", "MsgType"])
+@pytest.mark.parametrize("kind", ["text", "event"])
+@pytest.mark.parametrize("left", ["", "<{0}></{0}>", "<{0}> </{0}>"], ids=["missing", "empty", "blank"])
+def test_a_push_that_could_not_be_answered_is_unreadable_by_the_name_of_what_is_missing(
+    name: str, kind: str, left: str
+) -> None:
+    raw = pushed(kind, Content="hello", Event="CLICK", MsgId=5).decode()
+    found = inbound(re.sub(f"<{name}>.*?</{name}>", left.format(name), raw).encode())
+    assert isinstance(found, Unreadable)
+    assert found.error == f"{name} is missing"
