@@ -33,6 +33,10 @@ if TYPE_CHECKING:
 
 KIND = "wechat"
 ACTIVITY_INTERVAL = 15.0  # seconds; the typing state fades after 15 (developer guide, "customer service input status")
+_NEXT_MESSAGE = (
+    "customer_service is false: it comes with the person's next message / "
+    "customer_service 为 false：随用户的下一条消息送出"
+)
 PERMISSION_RETRY = 3600.0  # seconds after which an account that was told it has no permission is believed to have it
 
 
@@ -105,7 +109,8 @@ class WechatPlugin:
         if delivery.op is Op.WITHDRAW:
             return Sent(())
         if self._api is None or self._media is None or not self._permission.is_given:
-            return Rejected(Refusal.WINDOW_CLOSED, rejected(NO_PERMISSION, self._clock.now()).reason)
+            denied = rejected(NO_PERMISSION, self._clock.now()).reason
+            return Rejected(Refusal.WINDOW_CLOSED, denied if self._settings.customer_service else _NEXT_MESSAGE)
         chat, file = delivery.address.chat, delivery.payload.get("file")
         try:
             if file is not None:

@@ -84,6 +84,7 @@ async def test_a_late_answer_waits_for_the_next_message_where_the_account_may_no
         assert push.statuses == [None, None, 200]
         assert push.reply == "I am still working on it. Send me anything to see the answer."
         assert await there.outcomes(1) == ["waiting_for_user"]
+        assert "customer_service is false" in there.reasons()[0]
     async with account(platform, store, agent, customer_service=False) as there:
         push = await there.pushes.says(ANN, "and?")
         assert push.reply == "(To your earlier question)\nHELLO"
