@@ -9,7 +9,7 @@ from collections.abc import Callable
 POINTS: dict[str, str] = {
     "ingress.before_commit": "an inbound batch was read and checked; nothing of it is stored",
     "ingress.after_commit": "an inbound batch is stored; its sender has no answer yet",
-    "router.after_claim": "a turn was begun and its submission stored as intended; the agent was not called",
+    "router.after_claim": "a turn was begun and its submission stored as intended; its remote agent was not called",
     "a2a.after_send": "the agent said its first word about a message; nothing of that is stored",
     "task.after_observe": "something an agent said was stored, with the deliveries it implies",
     "deliver.before_send": "a delivery is due; its attempt has not begun",

@@ -15,7 +15,8 @@ from core.errors import StoreUnavailable
 from core.store import Admitted
 from gateway.store.sqlite import SqliteStore
 from gateway.store.sqlite.log import CHECKPOINT_AFTER
-from gateway.store.sqlite.writer import BATCH, Operation, Writer
+from gateway.store.sqlite.transaction import Operation
+from gateway.store.sqlite.writer import BATCH, Writer
 from tests.store.line import DESK, Line, ManualClock, message, piece
 from tests.waiting import until
 

@@ -31,7 +31,7 @@ from gateway.store.sqlite.places import (
 )
 from gateway.store.sqlite.queries import load
 from gateway.store.sqlite.texts import encoded
-from gateway.store.sqlite.writer import Tx
+from gateway.store.sqlite.transaction import Tx
 
 SQL = load("admissions.sql")
 _CLAIM_KEY, _CLAIM_TWO_KEYS, _INSERT_RAW = SQL["claim_key"], SQL["claim_two_keys"], SQL["insert_raw"]

@@ -21,8 +21,8 @@ from gateway.store.sqlite.names import delivery_name, number, turn_of
 from gateway.store.sqlite.places import move_chat, place
 from gateway.store.sqlite.queries import load
 from gateway.store.sqlite.texts import decoded, encoded
+from gateway.store.sqlite.transaction import Tx
 from gateway.store.sqlite.windows import window_of
-from gateway.store.sqlite.writer import Tx
 
 SQL = load("deliveries.sql")
 _INSERT_DELIVERY, _HEAD, _ATTEMPT, _HAS_QUEUED = (

@@ -13,7 +13,7 @@ from gateway.store.sqlite import followed
 from gateway.store.sqlite.names import number
 from gateway.store.sqlite.places import leave_foreground, place
 from gateway.store.sqlite.queries import load
-from gateway.store.sqlite.writer import Tx
+from gateway.store.sqlite.transaction import Tx
 
 SQL = load("desk.sql")
 _LATEST = (1 << 62) - 1  # a seq behind all there are

@@ -48,7 +48,8 @@ from gateway.store.sqlite.history import history
 from gateway.store.sqlite.holding import POLL, FileHold
 from gateway.store.sqlite.places import aliases
 from gateway.store.sqlite.reader import Reader, Row
-from gateway.store.sqlite.writer import Tx, Writer
+from gateway.store.sqlite.transaction import Tx
+from gateway.store.sqlite.writer import Writer
 
 T = TypeVar("T")
 

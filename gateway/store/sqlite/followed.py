@@ -21,7 +21,7 @@ from gateway.store.sqlite.names import number
 from gateway.store.sqlite.places import open_place, place
 from gateway.store.sqlite.queries import load
 from gateway.store.sqlite.texts import decoded, encoded
-from gateway.store.sqlite.writer import Tx
+from gateway.store.sqlite.transaction import Tx
 
 SQL = load("followed.sql")
 _INSERT_TASK, _BEGIN_TASK, _STEP_TASK, _PUT_ARTIFACT = (

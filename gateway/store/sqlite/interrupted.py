@@ -15,8 +15,8 @@ from gateway.store.sqlite.names import number
 from gateway.store.sqlite.observations import wait
 from gateway.store.sqlite.places import place
 from gateway.store.sqlite.queries import load
+from gateway.store.sqlite.transaction import Tx
 from gateway.store.sqlite.turns import read_turn
-from gateway.store.sqlite.writer import Tx
 
 SQL = load("interrupted.sql")
 OPERATOR = Source("operator", "operator")  # of an operator's words

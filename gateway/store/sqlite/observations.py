@@ -17,7 +17,7 @@ from gateway.store.sqlite.names import name, number
 from gateway.store.sqlite.places import active_threads, leave_foreground, place, remote_context, thread_is
 from gateway.store.sqlite.queries import load
 from gateway.store.sqlite.texts import encoded
-from gateway.store.sqlite.writer import Tx
+from gateway.store.sqlite.transaction import Tx
 
 SQL = load("observations.sql")
 _OBSERVE_TURN, _END_TURN, _END_THREAD = SQL["observe_turn"], SQL["end_turn"], SQL["end_thread"]

@@ -9,7 +9,7 @@ from core.ids import new_id
 from core.router import ThreadFact
 from gateway.store.sqlite.memory import Place
 from gateway.store.sqlite.queries import load
-from gateway.store.sqlite.writer import Tx
+from gateway.store.sqlite.transaction import Tx
 
 SQL = load("places.sql")
 _PLACE_AT, _INSERT_CONVERSATION, _INSERT_SESSION = SQL["place_at"], SQL["insert_conversation"], SQL["insert_session"]

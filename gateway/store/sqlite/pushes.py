@@ -3,7 +3,7 @@
 from core.push import PushTarget
 from gateway.store.sqlite.names import number
 from gateway.store.sqlite.queries import load
-from gateway.store.sqlite.writer import Tx
+from gateway.store.sqlite.transaction import Tx
 
 SQL = load("pushes.sql")
 

@@ -18,7 +18,7 @@ from core.clock import Instant
 from gateway.store.rules import Policy, is_open
 from gateway.store.sqlite import followed, windows
 from gateway.store.sqlite.queries import load
-from gateway.store.sqlite.writer import Tx
+from gateway.store.sqlite.transaction import Tx
 
 SQL = load("retention.sql")
 ROUND = 3 * 3600.0  # seconds for a round over all keys: so much longer than promised a key may be kept

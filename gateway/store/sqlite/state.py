@@ -2,7 +2,7 @@
 
 from core.clock import Instant
 from gateway.store.sqlite.queries import load
-from gateway.store.sqlite.writer import Tx
+from gateway.store.sqlite.transaction import Tx
 
 SQL = load("state.sql")
 

@@ -24,7 +24,7 @@ from gateway.store.sqlite.names import name, number
 from gateway.store.sqlite.places import place, remote_context, thread_is
 from gateway.store.sqlite.queries import load
 from gateway.store.sqlite.texts import decoded
-from gateway.store.sqlite.writer import Tx
+from gateway.store.sqlite.transaction import Tx
 
 SQL = load("turns.sql")
 _INSERT_TURN, _BEGIN_THREAD = SQL["insert_turn"], SQL["begin_thread"]

@@ -4,7 +4,7 @@ from core.clock import Instant
 from core.store import HeldWindow
 from gateway.store.sqlite.names import number
 from gateway.store.sqlite.queries import load
-from gateway.store.sqlite.writer import Tx
+from gateway.store.sqlite.transaction import Tx
 
 SQL = load("windows.sql")
 KEPT = 3600.0  # seconds past its end; whoever asks later gets no answer of it

@@ -20,7 +20,7 @@ failed is not tried again, since a second one would succeed and mean nothing: al
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,6 +28,8 @@ from core.errors import ConfigurationError, StoreUnavailable
 from gateway.store.sqlite import schema
 from gateway.store.sqlite.log import Log, Sync, sync_file
 from gateway.store.sqlite.memory import Memory
+from gateway.store.sqlite.transaction import Operation, Rows, Tx
+from gateway.store.sqlite.troubles import BREAKS, REASONS, RETRY_AFTER, code_of, unavailable_for
 
 T = TypeVar("T")
 
@@ -35,7 +37,6 @@ BATCH = 512  # operations in one commit at most: bounds what a failed batch repl
 LOOK_AGAIN = 0.02  # seconds between two looks whether another process's lock is gone
 PROBE_EVERY = 1.0  # seconds between two attempts to write while the file is unwritable
 COMMIT_PATIENCE = 2.0  # seconds a commit may wait for a lock or the disk before it is said; a busy disk takes less
-RETRY_AFTER = 5.0  # seconds; what senders are told: a full disk or a long lock is not gone in one
 OWED_FOR = 0.05  # seconds that what was done at once waits for a batch to go with; then it makes one of its own
 STATEMENTS = 256  # prepared statements kept; more than there are queries
 
@@ -49,71 +50,6 @@ PRAGMAS = (
     "PRAGMA secure_delete = OFF",  # Debian's default zeroes freed cells on every update
 )
 
-_REASONS = {
-    sqlite3.SQLITE_BUSY: "the database is locked by another process",
-    sqlite3.SQLITE_LOCKED: "the database is locked by another connection",
-    sqlite3.SQLITE_FULL: "the disk is full",
-    sqlite3.SQLITE_IOERR: "the disk reports an I/O error",
-    sqlite3.SQLITE_READONLY: "the database is read-only",
-    sqlite3.SQLITE_CANTOPEN: "the database file cannot be opened",
-    sqlite3.SQLITE_PERM: "access to the database file is denied",
-    sqlite3.SQLITE_PROTOCOL: "the database's locking does not work on this file system",
-    sqlite3.SQLITE_CORRUPT: "the database file is damaged",
-    sqlite3.SQLITE_NOTADB: "the file is not a database",
-    sqlite3.SQLITE_NOMEM: "there is no memory left",
-}
-# After these the connection may stay wrong even when the cause is gone.
-_BREAKS = frozenset(_REASONS) - {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL}
-
-
-Rows = dict[str, list[tuple[Any, ...]]]  # by statement
-
-
-class Tx:
-    """The open transaction, as an operation sees it.
-
-    There is one cursor, since making one costs as much as a short statement: what `execute` returned is read before
-    the next statement. Truth values are written as int(...), which sqlite3 binds without looking for an adapter.
-    """
-
-    __slots__ = ("_late", "_many", "execute", "memory")
-
-    def __init__(self, db: sqlite3.Connection, memory: Memory) -> None:
-        cursor = db.cursor()
-        self.memory = memory
-        self.execute: Callable[..., sqlite3.Cursor] = cursor.execute
-        self._many = cursor.executemany
-        self._late: Rows = {}
-
-    def late(self, sql: str, row: tuple[Any, ...]) -> None:
-        """Insert a row with others of its kind before the commit, or before the next `flush`."""
-        rows = self._late.get(sql)
-        if rows is None:
-            self._late[sql] = [row]
-        else:
-            rows.append(row)
-
-    def flush(self) -> None:
-        """Write late rows now: whoever reads their tables calls this first."""
-        if self._late:
-            self.write(self.take_late())
-
-    def take_late(self) -> "Rows":
-        """The late rows, which are late no more: whoever takes them writes them."""
-        late, self._late = self._late, {}
-        return late
-
-    def write(self, rows: "Rows") -> None:
-        for sql, values in rows.items():
-            self._many(sql, values)
-
-    def forget(self) -> None:
-        """After a rollback: late rows and what was remembered are no longer true."""
-        self._late = {}
-        self.memory.clear()
-
-
-Operation = Callable[[Tx], T]
 _Item = tuple["asyncio.Future[Any]", Operation[Any]]
 _Answer = tuple["asyncio.Future[Any]", Any, BaseException | None]
 
@@ -291,7 +227,7 @@ class Writer:
         except BaseException as error:  # handed to those who await the operations
             self._roll_back(error)
             self._wait_for_lock(error)
-            unavailable = _translated(error)
+            unavailable = unavailable_for(error)
             if unavailable is not None:
                 self.healthy = str(unavailable)
                 return _refused(batch, self.healthy)
@@ -323,14 +259,14 @@ class Writer:
             try:
                 answers += self._commit(part)
             except _Locked:
-                self.healthy = _REASONS[sqlite3.SQLITE_BUSY]
+                self.healthy = REASONS[sqlite3.SQLITE_BUSY]
             if self.healthy:
                 return answers + _refused(batch[len(answers) :], self.healthy)
         return answers
 
     def _wait_for_lock(self, error: BaseException) -> None:
         """Once the time-out is over everybody is refused at once, until the lock is gone."""
-        if not isinstance(error, sqlite3.Error) or _code(error) not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        if not isinstance(error, sqlite3.Error) or code_of(error) not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             self._locked_since = None
             return
         now = self._loop.time()
@@ -355,10 +291,10 @@ class Writer:
         return self._tx
 
     def _why_not_opened(self, error: sqlite3.Error) -> BaseException:
-        if _code(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        if code_of(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
             message = f"the database {self._path} is damaged ({error}); restore a backup"
             return ConfigurationError(message, setting="gateway.store")
-        return _translated(error) or error
+        return unavailable_for(error) or error
 
     def _disconnect(self) -> None:
         db, self._db, self._tx = self._db, None, None
@@ -373,7 +309,7 @@ class Writer:
                 self._db.execute("ROLLBACK")
         except sqlite3.Error:
             self._disconnect()
-        if isinstance(error, sqlite3.Error) and _code(error) in _BREAKS:
+        if isinstance(error, sqlite3.Error) and code_of(error) in BREAKS:
             self._disconnect()
 
 
@@ -383,22 +319,6 @@ class _Locked(Exception):
 
 def _nothing(_tx: Tx) -> None:
     return None
-
-
-def _code(error: sqlite3.Error) -> int:
-    """The primary result code: the low byte of what SQLite reports."""
-    code: int = getattr(error, "sqlite_errorcode", 0) or 0
-    return code & 0xFF
-
-
-def _translated(error: BaseException) -> StoreUnavailable | None:
-    """What an unwritable file means to callers; None for an error of the operation itself."""
-    reason = _REASONS.get(_code(error)) if isinstance(error, sqlite3.Error) else None
-    if reason is None:
-        return None
-    unavailable = StoreUnavailable(f"{reason} ({error})", retry_after=RETRY_AFTER)
-    unavailable.__cause__ = error
-    return unavailable
 
 
 def _refused(batch: Sequence[_Item], reason: str) -> list[_Answer]:
