@@ -216,7 +216,7 @@ class Ready:
     account: str = ""  # through which its answers go out
 
 
-Lanes = tuple[tuple[str, str], ...]  # of addresses: conversation and account
+Told = tuple[tuple[str, str], ...]  # conversations in which a delivery was queued, each with its account
 
 
 @value(frozen=True, slots=True)
@@ -229,7 +229,7 @@ class OpenTask:
     binding: str = ""
     account: str = ""  # and
     thread: str = ""  # of followed work that is canceled by this, where its follower has to be told; "" elsewhere
-    told: Lanes = ()  # that got a report of that
+    told: Told = ()  # that got a report of that
 
 
 @value(frozen=True, slots=True)
@@ -239,7 +239,7 @@ class Cancellation:
     turns: tuple[str, ...]  # turn ids
     dropped: int
     closed: tuple[OpenTask, ...] = ()
-    told: Lanes = ()  # that got a report of it
+    told: Told = ()  # that got a report of it
 
 
 class Turns(Protocol):

@@ -29,7 +29,7 @@ from core.pursuit import Pursuit
 from core.push import PushBook, PushTarget
 from core.record import kind_of
 from core.steps import failed
-from core.store import Lanes, Observation, OpenTask, SubmissionState, Turn, TurnEnd, Turns, TurnState
+from core.store import Observation, OpenTask, SubmissionState, Told, Turn, TurnEnd, Turns, TurnState
 from core.telemetry import Telemetry
 from core.vigil import Vigils
 
@@ -140,9 +140,9 @@ class TaskTracker:
         follower = self._followers.get(address.source.account)
         return follower.cancel_reports(address.topic, thread, at) if follower is not None else ()
 
-    def wake(self, lanes: Lanes) -> None:
+    def wake(self, told: Told) -> None:
         """Something was queued there."""
-        for conversation, account in lanes:
+        for conversation, account in told:
             self._wake_outbox(conversation, account)
 
     def heard(self, thread: str) -> Instant | None:

@@ -12,7 +12,7 @@ from core.clock import Instant
 from core.followed import CancelReports, Followed, Heard, Report, Said, Step, Target, Wanted, state_now
 from core.identity import Source
 from core.parts import Attached, part_from_json, part_to_json
-from core.store import Lanes, Turn
+from core.store import Told, Turn
 from gateway.store.rules import Policy
 from gateway.store.sqlite.deliveries import enqueue
 from gateway.store.sqlite.history import Rows
@@ -88,7 +88,7 @@ class Ending:
     policy: Policy
 
 
-def cancelled(tx: Tx, where: Place, thread: str, end: Ending) -> Lanes:
+def cancelled(tx: Tx, where: Place, thread: str, end: Ending) -> Told:
     tx.flush()
     n = number(thread)
     if not tx.execute(SQL["end_task"], (end.now, n)).rowcount:
@@ -103,7 +103,7 @@ def cancelled(tx: Tx, where: Place, thread: str, end: Ending) -> Lanes:
     )
 
 
-def _told(tx: Tx, turn: str, report: Report, end: Ending) -> Lanes:
+def _told(tx: Tx, turn: str, report: Report, end: Ending) -> Told:
     there = place(tx, report.conversation)
     if there is None:
         return ()
