@@ -29,6 +29,8 @@ class TaskState(StrEnum):
     CANCELED = "canceled"
     REJECTED = "rejected"
 
+    __hash__ = str.__hash__  # of a table's key; Enum has one that is written in Python
+
     is_terminal: bool
     is_interrupted: bool
 

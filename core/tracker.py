@@ -224,8 +224,8 @@ class TaskTracker:
     async def commit(self, observation: Observation) -> Turn:
         at, step = self.clock.now(), observation.step
         follower = self.follower(observation.turn) if step is not None else None
-        if follower is not None and step is not None:
-            observation = replace(observation, reports=tuple(follower.reports(observation.turn, step, at)))
+        if follower is not None and step is not None and (reports := follower.reports(observation.turn, step, at)):
+            observation = replace(observation, reports=tuple(reports))
         turn = await patiently(lambda: self._turns.observe(observation, at), self.telemetry)
         if turn is None:
             raise LeaseLost(f"turn {observation.turn.id} was changed by another process")
