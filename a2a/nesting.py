@@ -11,7 +11,9 @@ DEEPEST = 48  # objects and lists inside each other, in one value; far more than
 
 
 def nests_too_deep(value: object) -> bool:
-    level = list(_containers([value]))
+    if not isinstance(value, dict | list):
+        return False
+    level = [value]
     for _ in range(DEEPEST):
         if not level:
             return False
