@@ -41,7 +41,7 @@ async def asks_back(ask: Ask) -> AsyncIterator[TaskEvent]:
 
 async def test_an_account_that_stops_receiving_says_that_it_drains_and_not_that_it_starts(store: Store) -> None:
     async with desk(store, FakeAgent()) as there:
-        assert there.plugin.health == {"state": "receiving", "tasks": 0}
+        assert there.plugin.health == {"state": "receiving", "tasks": 0, "trouble": ""}
     await until(lambda: there.plugin.health["state"] == "draining")
 
 
