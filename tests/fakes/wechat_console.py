@@ -4,7 +4,9 @@
 """
 
 import asyncio
+import itertools
 import sys
+import time
 
 from aiohttp import ClientError
 
@@ -16,6 +18,8 @@ PERSON = open_id("you")
 
 async def main(url: str) -> None:
     async with FakeWechat() as platform, Pushes(platform, url) as pushes:
+        # A gateway that knows the messages of an earlier start would take the same ids for repeated pushes.
+        platform.message_ids = itertools.count(time.time_ns() // 1000)
         print(f'app_id = "{APP_ID}"\napi_base = "{platform.base}"', flush=True)
         print(f"export WECHAT_SECRET={APP_SECRET} WECHAT_TOKEN={TOKEN} WECHAT_AES_KEY={AES_KEY}", flush=True)
         async with asyncio.TaskGroup() as tasks:

@@ -3,6 +3,8 @@
 import asyncio
 import sys
 import tomllib
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -22,6 +24,20 @@ from tests.waiting import within
 def guide_of(name: str) -> str:
     """The configuration that a guide arrives at."""
     return next(block.text for block in all_blocks("toml") if block.document == f"docs/{name}")
+
+
+@asynccontextmanager
+async def running(command: Sequence[str]) -> AsyncIterator[tuple[asyncio.StreamWriter, asyncio.StreamReader]]:
+    process = await asyncio.create_subprocess_exec(
+        *command, cwd=ROOT, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        yield process.stdin, process.stdout
+    finally:
+        process.terminate()
+        await process.wait()
 
 
 @pytest.mark.parametrize("name", ["wechat.md", "wechat.zh.md"])
@@ -46,29 +62,29 @@ async def test_the_guide_leads_to_a_working_account(tmp_path: Path, name: str) -
 
 
 async def test_the_platform_of_the_tests_can_be_tried_by_hand(tmp_path: Path) -> None:
-    """The command of the guide: what it prints are the account's settings, and each line typed is a message."""
+    """The command of the guide: what it prints are the account's settings, and each line typed is a message.
+
+    Started again, beside the same gateway, its messages are new ones.
+    """
     port = free_port()
     command = (sys.executable, "-m", "tests.fakes.wechat_console", f"http://127.0.0.1:{port}/hooks/desk")
     assert " ".join(command[1:3]) in document("docs/wechat.md")
-    console = await asyncio.create_subprocess_exec(
-        *command, cwd=ROOT, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
-    )
-    assert console.stdin is not None
-    assert console.stdout is not None
-    try:
-        async with within(PATIENCE), GatewayProcess(tmp_path / "desk", port=port) as gateway:
-            printed = [(await console.stdout.readline()).decode() for _ in range(3)]
+    async with within(PATIENCE), GatewayProcess(tmp_path / "desk", port=port) as gateway:
+        async with running(command) as (typed, shown):
+            printed = [(await shown.readline()).decode() for _ in range(3)]
             given = tomllib.loads("".join(printed[:2]))
             gateway.env |= dict(word.split("=") for word in printed[2].split()[1:])
             gateway.config = tomllib.loads(guide_of("wechat.md"))
             gateway.configure("gateway", port=port, store=f"sqlite:///{gateway.database}", operator_token=OPERATOR)
             gateway.configure("plugins.desk", **given)
             await gateway.start()
-            console.stdin.write(b"book a table\n")
-            assert (await console.stdout.readline()).startswith(b"< For which day?")
-    finally:
-        console.terminate()
-        await console.wait()
+            typed.write(b"book a table\n")
+            assert (await shown.readline()).startswith(b"< For which day?")
+        async with running(command) as (typed, shown):
+            for _ in range(3):
+                await shown.readline()
+            typed.write(b"Friday\n")
+            assert (await shown.readline()).startswith(b"< Your table is booked"), "taken for one of the first start"
 
 
 @pytest.mark.case("DEL-03")
