@@ -189,7 +189,7 @@ def _trouble(plugin: dict[str, Any]) -> str:
         return f"{account} is stopped: {plugin['reason']}; then send SIGHUP, or start again"
     if plugin["state"] == "restarting":
         return f"{account} is restarting: {plugin['reason']}; it is tried again by itself, its log says more"
-    return f"{account} is {said}" if said else ""
+    return f"{account}: {said}" if said else ""  # a sentence, or a state and what of it
 
 
 _REMEDIES = {

@@ -275,10 +275,15 @@ async def test_the_doctor_says_that_all_is_well(frontdesk: Type, accounts: dict[
         (
             PluginHealth(PluginState.RUNNING, 0.0),
             {"state": "unreachable", "trouble": "unreachable: no route to host; correct the network"},
-            "support is unreachable: no route to host; correct the network",
+            "support: unreachable: no route to host; correct the network",
+        ),
+        (
+            PluginHealth(PluginState.RUNNING, 0.0),
+            {"state": "receiving", "trouble": "pushes come unencrypted: choose safe mode"},
+            "support: pushes come unencrypted: choose safe mode",
         ),
     ],
-    ids=["restarting", "stopped", "unreachable"],
+    ids=["restarting", "stopped", "unreachable", "a sentence"],
 )
 async def test_the_doctor_ends_with_1_and_a_line_for_an_account_that_does_not_work(
     frontdesk: Type,

@@ -71,7 +71,7 @@ async def test_a_channel_that_cannot_be_reached_is_no_readiness(
     await until_connection(gateway, "unreachable")
     code, said, complained = await doctor(gateway)
     assert (code, complained.count("\n")) == (1, 1)
-    assert complained.startswith("frontdesk: support is unreachable: ")
+    assert complained.startswith("frontdesk: support: unreachable: ")
     assert "plugins.support.api_base" in complained
     assert f"{gateway.base} is ready" not in said
     await telegram.come_up()
