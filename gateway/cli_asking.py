@@ -47,10 +47,20 @@ def list_(
     Show(form).table(items[:limit], columns(short), none=nothing, more=len(items) > limit)
 
 
-def show(path: str, short: str, config: Path | None, form: Form, *, by: str = "id") -> None:
+def show(
+    path: str,
+    short: str,
+    config: Path | None,
+    form: Form,
+    *,
+    by: str = "id",
+    told: Callable[[Row], Row] = dict,
+) -> None:
+    """`told` is the record as people read it."""
     client = GatewayClient.of(config)
     full = client.find(f"{API}/{path}", short, by=by, called=CALLED.get(path, ()))
-    Show(form).facts(client.get(f"{API}/{path}/{segment(full)}"), title=full)
+    item = client.get(f"{API}/{path}/{segment(full)}")
+    Show(form).facts(told(item) if form is Form.HUMAN else item, title=full)
 
 
 def facts(path: str, id: str, config: Path | None, form: Form) -> None:

@@ -4,7 +4,7 @@ Each takes `--format human|json` and `--config FILE`, so that what is typed for 
 """
 
 from collections.abc import Callable, Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -14,7 +14,7 @@ from gateway.cli import FAILED, MISCONFIGURED, OK, complain, run_gateway
 from gateway.cli_agents import agents
 from gateway.cli_asking import Config, Form, Format, FullId, Id, Limit, act, facts, list_, show
 from gateway.cli_client import CommandFailed, tail
-from gateway.cli_show import Column, Show, when
+from gateway.cli_show import Column, Item, Show, when
 from gateway.states import DELIVERY_STATES, SESSION_STATES, TASK_STATES
 from gateway.version import VERSION
 
@@ -49,7 +49,7 @@ def delivery_columns(short: Short) -> tuple[Column, ...]:
         Column("STATE", lambda it: it["state"]),
         Column("ACCOUNT", lambda it: it["account"]),
         Column("CHAT", lambda it: it["chat"]),
-        Column("PART", lambda it: f"{it['part'] + 1}/{it['parts']}"),
+        Column("PART", _part),
         Column("TRIES", lambda it: str(it["attempts"])),
         Column("QUEUED", lambda it: when(it.get("queued"))),
         Column("REASON", lambda it: it["reason"]),
@@ -90,6 +90,15 @@ app.add_typer(envelopes, name="envelope")
 app.add_typer(tasks, name="task")
 app.add_typer(deliveries, name="delivery")
 app.add_typer(agents, name="agent")
+
+
+def _part(delivery: Item) -> str:
+    """People count from one."""
+    return f"{delivery['part'] + 1}/{delivery['parts']}"
+
+
+def _counted(delivery: Item) -> dict[str, Any]:
+    return {**{name: value for name, value in delivery.items() if name != "parts"}, "part": _part(delivery)}
 
 
 def command(arguments: Sequence[str]) -> int:
@@ -229,7 +238,7 @@ def delivery_list(
 @deliveries.command(name="show")
 def delivery_show(id: Id, config: Config = None, form: Format = Form.HUMAN) -> None:
     """One delivery, with what it shows and its attempts."""
-    show("deliveries", id, config, form)
+    show("deliveries", id, config, form, told=_counted)
 
 
 @deliveries.command(name="retry")

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
@@ -186,6 +187,14 @@ async def test_one_record_is_shown_by_its_full_id(frontdesk: Type, ledger: Ledge
     record = getattr(ledger, what)[1]
     ended = await frontdesk(thing, "show", record["ref" if thing == "session" else "id"], "--format", "json")
     assert json.loads(ended.out) == record
+
+
+async def test_a_delivery_names_its_part_as_its_list_does(frontdesk: Type, ledger: Ledger) -> None:
+    ledger.deliveries_[1] |= {"part": 1, "parts": 3}
+    shown = (await frontdesk("delivery", "show", ledger.deliveries_[1]["id"])).out
+    assert re.search(r"^  part +2/3$", shown, re.MULTILINE)
+    assert not re.search(r"^  parts ", shown, re.MULTILINE)
+    assert " 2/3 " in (await frontdesk("delivery", "list")).out
 
 
 async def test_the_beginning_of_an_id_is_enough_when_no_other_shares_it(frontdesk: Type, ledger: Ledger) -> None:
