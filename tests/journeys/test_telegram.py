@@ -271,9 +271,20 @@ async def test_what_an_agent_says_after_a_cancel_is_recorded_and_not_shown(
     await agent.wait_for_state("WORKING")
     telegram.user_says(CHAT, "/cancel")
     await telegram.wait_for_text(CHAT, told)
+    [asked] = await gateway.items("tasks")
+    assert (asked["state"] == "canceled") is (mode == "overtaken")
     go_on.set()
     task = await agent.wait_for_state("COMPLETED")
     telegram.user_says(CHAT, "and something short")
     await telegram.wait_for_text(CHAT, "echo: and something short")
     assert ("too late for this" in task.text, gateway.is_running) == (True, True)
     assert not [text for text in telegram.texts(CHAT) if "too late" in text]
+    await gateway.at_rest()
+    [known] = [item for item in await gateway.items("tasks") if item["task_id"] == task.id]
+    inbox = (await gateway.api(f"tasks/{known['id']}"))["inbox"]
+    if mode == "overtaken":
+        assert known["state"] == "canceled"
+        assert '"state":"canceled"' in inbox[-1]["body"]
+    else:
+        assert (known["state"], known["disposition"]) == ("completed", "detached")
+        assert [record["kind"] for record in inbox if "too late for this" in record["body"]] == ["artifact"]
