@@ -62,6 +62,23 @@ async def test_a_card_that_changes_in_what_matters_stops_everything_until_the_op
         assert remote.connection.report().changed == ()
 
 
+@pytest.mark.case("T72")
+async def test_an_address_that_changes_is_not_called_before_the_operator_agrees(
+    connect: Connect, state: MemoryStore, clock: ManualClock
+) -> None:
+    async with ScriptedAgent() as agent:
+        remote = connect(agent.card_url, state=state)
+        await heard(remote.send(ask()))
+        moved = {"url": f"{agent.url}/moved", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}
+        agent.card_extra = {"supportedInterfaces": [moved]}
+        clock.seconds += 7200
+        sent = len(agent.calls)
+        error = await failure(remote.send(ask(message_id="m-2")))
+        assert isinstance(error, AgentPaused)
+        assert "interfaces" in str(error)
+        assert {call.method for call in agent.calls[sent:]} == {"card"}
+
+
 async def test_the_agreement_holds_over_restarts_and_so_does_its_lack(
     connect: Connect, state: MemoryStore, clock: ManualClock
 ) -> None:
