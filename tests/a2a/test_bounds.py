@@ -48,13 +48,13 @@ async def test_only_so_many_calls_are_under_way_and_each_gives_its_place_back(co
         await remote.discover()
         agent.fault("SendMessage", respond=delay(gate), times=None)
         async with asyncio.TaskGroup() as group:
-            for number in range(20):
+            for number in range(100):
                 group.create_task(heard(remote.send(ask(message_id=f"m-{number}"))))
             await agent.wait_for_calls("SendMessage", 3)
             assert isinstance(await failure(connect(agent.card_url).get(TaskRef("t", "c"))), TaskUnknown)
             assert len(agent.calls_of("SendMessage")) == 3
             gate.set()
-    assert len(agent.message_counts) == 20
+    assert len(agent.message_counts) == 100
 
 
 @pytest.mark.case("F11")
