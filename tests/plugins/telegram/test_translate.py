@@ -118,6 +118,7 @@ class TestWhoSpeaks:
         senders = {inbound(tg.group_message(**{"from": who})).sender for who in (ADA, other)}
         assert senders == {"1001", "1002"}
 
+    @pytest.mark.case("T74")
     @pytest.mark.parametrize("bot", [BOT, {"id": 9, "is_bot": True, "first_name": "Other"}])
     def test_bots_are_not_answered(self, bot: Json) -> None:
         assert read_update(message=tg.group_message(**{"from": bot})) == Ignored("700000001", "written by a bot")
