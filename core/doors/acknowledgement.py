@@ -77,4 +77,4 @@ class _Whole(web.StreamResponse):
 
 
 def _is_usual(request: web.Request) -> bool:
-    return request.keep_alive and request.version == HttpVersion11
+    return request.keep_alive and request.version == HttpVersion11 and request.method != hdrs.METH_HEAD

@@ -302,7 +302,9 @@ async def test_a_turn_that_was_begun_outlives_a_broken_connection(tmp_path: Path
     await writer.close()
 
 
-async def test_rows_that_cannot_be_written_at_all_do_not_hold_up_the_others(tmp_path: Path) -> None:
+async def test_rows_that_cannot_be_written_at_all_are_told_of_and_do_not_hold_up_the_others(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     writer = Writer(tmp_path / "desk.db", busy_timeout=1, max_waiting=10)
     await writer.start()
     await writer.run(put("one"))
@@ -310,6 +312,7 @@ async def test_rows_that_cannot_be_written_at_all_do_not_hold_up_the_others(tmp_
     await asyncio.gather(writer.run(put("two")), writer.run(put("three")))
 
     assert names(tmp_path) == ["one", "three", "two"]
+    assert [record.levelname for record in caplog.records if record.name == "frontdesk.store"] == ["ERROR"]
     await writer.close()
 
 

@@ -19,6 +19,7 @@ failed is not tried again, since a second one would succeed and mean nothing: al
 """
 
 import asyncio
+import logging
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
@@ -50,6 +51,7 @@ PRAGMAS = (
     "PRAGMA secure_delete = OFF",  # Debian's default zeroes freed cells on every update
 )
 
+_log = logging.getLogger("frontdesk.store")
 _Item = tuple["asyncio.Future[Any]", Operation[Any]]
 _Answer = tuple["asyncio.Future[Any]", Any, BaseException | None]
 
@@ -120,7 +122,7 @@ class Writer:
 
     @property
     def owes(self) -> bool:
-        """Whether something was done at once that is not committed yet."""
+        """Whether something was done at once that is not committed yet; committed, it is synced with the next batch."""
         return bool(self._owed)
 
     def at_once(self, operation: Operation[T]) -> T:
@@ -232,7 +234,8 @@ class Writer:
                 self.healthy = str(unavailable)
                 return _refused(batch, self.healthy)
             if not batch:
-                self._owed = {}  # rows that cannot be written at all: what was done at once is lost
+                _log.error("rows that can never be written are given up, with what they were of", exc_info=error)
+                self._owed = {}
                 return []
             if len(batch) == 1 and not self._owed:
                 return [(batch[0][0], None, error)]

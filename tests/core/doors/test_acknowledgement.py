@@ -27,6 +27,10 @@ async def echoed(request: web.Request, body: bytes) -> web.StreamResponse:
     return ECHO.to(request, body)
 
 
+async def bare(request: web.Request) -> web.StreamResponse:
+    return DONE.to(request)
+
+
 def anybody(request: web.Request) -> None:
     """These tests are about the answer."""
 
@@ -35,7 +39,7 @@ def anybody(request: web.Request) -> None:
 async def port() -> AsyncIterator[int]:
     app = web.Application()
     app.add_routes([Ingress().post("/hook", authenticate=anybody, handle=taken)])
-    app.add_routes([Ingress().post("/echo", authenticate=anybody, handle=echoed)])
+    app.add_routes([Ingress().post("/echo", authenticate=anybody, handle=echoed), web.head("/hook", bare)])
     async with Listener(app, grace=1.0) as listener:
         yield listener.port
 
@@ -73,6 +77,13 @@ async def test_who_wants_the_connection_to_end_gets_the_answer_and_the_end(port:
     answer = parse(await converse(port, beginning + LINES + b"\r\n{}"))
     assert (answer.status, answer.body) == (200, b'{"ok":true}')
     assert "server: frontdesk" in answer.head.lower()
+
+
+async def test_who_asks_for_the_head_alone_gets_no_body(port: int) -> None:
+    head = b"HEAD /hook HTTP/1.1\r\nHost: desk\r\n\r\n"
+    raw = await converse(port, head + b"POST /hook HTTP/1.1\r\nConnection: close\r\n" + LINES + b"\r\n{}")
+    assert raw.count(b"HTTP/1.1 200 OK\r\n") == 2
+    assert raw.count(b'{"ok":true}') == 1
 
 
 @pytest.mark.parametrize("ending", [b"", b"Connection: close\r\n"], ids=["kept", "closed"])
