@@ -17,6 +17,11 @@ def doubts(gateway: GatewaySettings, plugins: Collection[PluginEntry]) -> Iterat
         for reason in (why_closed(entry), _said(entry, "doubt"), _why_not_called(gateway.public_url, entry)):
             if reason:
                 yield f"plugins.{entry.name}{reason}"
+        if gateway.public_url.endswith(f"/{entry.name}"):
+            yield (
+                f"gateway.public_url ({gateway.public_url}) ends as the path of plugins.{entry.name} does; "
+                "give only what comes before the path, since each account adds its own"
+            )
     yield from _twins(plugins)
 
 

@@ -105,6 +105,15 @@ def test_an_account_whose_platform_cannot_call_it_is_warned_of(warned, url: str,
     assert (begins in said, why in said) == (bool(why), True)
 
 
+def test_a_public_address_with_the_path_of_an_account_is_warned_of(warned) -> None:  # type: ignore[no-untyped-def]
+    settings = '[gateway]\npublic_url = "%s"\n' + DESK + WECHAT % "safe"
+    assert warned(settings % "https://desk.example.com/hooks/desk") == (
+        "gateway.public_url (https://desk.example.com/hooks/desk) ends as the path of plugins.desk does; "
+        "give only what comes before the path, since each account adds its own"
+    )
+    assert warned(settings % "https://example.com/gateway") == ""
+
+
 def test_an_account_that_calls_a_platform_of_the_operators_own_needs_no_public_address(warned) -> None:  # type: ignore[no-untyped-def]
     assert warned(DESK + WECHAT % "safe" + 'api_base = "http://127.0.0.1:1"\n') == ""
 
