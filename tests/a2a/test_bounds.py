@@ -3,6 +3,7 @@
 import asyncio
 import tracemalloc
 from collections.abc import AsyncIterator
+from contextlib import suppress
 
 import pytest
 
@@ -102,18 +103,26 @@ async def test_a_stream_that_is_silent_from_the_first_leaves_nobody_knowing(conn
 
 @pytest.mark.case("A2A-20")
 async def test_heartbeats_keep_a_stream_alive_beyond_every_other_limit(connect: Connect) -> None:
-    async def slow(_: Call) -> AsyncIterator[Event]:
+    """A stream without them, begun later under the same limits, is given up while this one goes on."""
+    is_given_up = asyncio.Event()
+
+    async def beats(_: Call) -> AsyncIterator[Event]:
         yield working()
-        for _beat in range(8):
-            await asyncio.sleep(SHORT / 2)
+        while not is_given_up.is_set():
             yield raw_bytes(b": ping\n\n")
+            with suppress(TimeoutError):
+                await asyncio.wait_for(is_given_up.wait(), SHORT / 20)
         yield completed()
 
-    async with ScriptedAgent(slow) as agent:
-        limits = {"idle_timeout": 2 * SHORT, "send_timeout": SHORT, "read_timeout": SHORT}
-        said = await heard(connect(agent.card_url, **limits).send(ask()))
-    assert isinstance(said[-1], StatusUpdate)
-    assert said[-1].state is TaskState.COMPLETED
+    limits = {"idle_timeout": 2 * SHORT, "send_timeout": SHORT, "read_timeout": SHORT}
+    async with ScriptedAgent(beats) as agent, ScriptedAgent(working_until(asyncio.Event())) as still:
+        said = connect(agent.card_url, **limits).send(ask())
+        await anext(said)
+        assert isinstance(await failure(connect(still.card_url, **limits).send(ask())), Unreachable)
+        is_given_up.set()
+        last = (await heard(said))[-1]
+    assert isinstance(last, StatusUpdate)
+    assert last.state is TaskState.COMPLETED
 
 
 @pytest.mark.case("F14")
