@@ -448,6 +448,30 @@ async def test_an_answer_that_comes_as_status_message_and_as_artifact_is_shown_o
 
     async with world(store, FakeAgent(twice)) as desk:
         await desk.says("hi")
+        await until(lambda: desk.events.of("turn.finished"))
+        await desk.says("/status")
+        await until(lambda: any("Nothing" in text for text in desk.plugin.shown()))
+        assert desk.plugin.shown().count("the answer") == 1
+
+
+@pytest.mark.case("A2A-12")
+@pytest.mark.parametrize("artifact_first", [True, False])
+async def test_an_answer_that_one_stream_says_in_two_events_is_shown_once(store: Store, artifact_first: bool) -> None:
+    async def twice(ask: Ask) -> AsyncIterator[TaskEvent]:
+        yield task(ask, TaskState.WORKING, time=1.0)
+        agent.tasks[task_id(ask)] = task(ask, TaskState.COMPLETED, "the answer", message="the answer", time=2.0)
+        made = ArtifactUpdate(task_id(ask), context(ask), Artifact("a1", (Text("the answer"),)), last=True)
+        if artifact_first:
+            yield made
+            yield status(ask, TaskState.COMPLETED, "the answer", time=2.0)
+        else:
+            yield status(ask, TaskState.WORKING, "the answer", time=1.5)
+            yield made
+            yield status(ask, TaskState.COMPLETED, time=2.0)
+
+    async with world(store, agent := FakeAgent(twice)) as desk:
+        await desk.says("hi")
+        await until(lambda: desk.events.of("turn.finished"))
         await desk.says("/status")
         await until(lambda: any("Nothing" in text for text in desk.plugin.shown()))
         assert desk.plugin.shown().count("the answer") == 1
