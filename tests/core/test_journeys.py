@@ -523,6 +523,7 @@ async def test_a_task_the_agent_forgot_is_told_once_as_lost_and_not_sent_again(s
         assert len(agent.asks) == 1
 
 
+@pytest.mark.case("A2A-16")
 async def test_a_message_that_was_certainly_not_taken_is_sent_again_with_its_same_id(store: Store) -> None:
     agent = FakeAgent()
     agent.errors = [NotAccepted("connection refused"), NotAccepted("503", retry_after=0.01)]
@@ -567,6 +568,7 @@ async def test_a_submission_that_cannot_be_found_is_shown_as_unknown_and_repeate
     assert first.message_id == second.message_id
 
 
+@pytest.mark.case("A2A-16")
 async def test_an_agent_known_to_deduplicate_is_simply_asked_again(store: Store) -> None:
     agent = FakeAgent()
     agent.errors = [OutcomeUnknown("cut")]

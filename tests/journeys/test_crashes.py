@@ -85,6 +85,7 @@ async def test_a_process_that_dies_while_it_polls_answers_each_update_once(
     assert sum(agent.message_counts.values()) == 1
 
 
+@pytest.mark.case("A2A-16")
 @pytest.mark.parametrize("point", WHILE_ASKING)
 async def test_an_agent_that_deduplicates_is_asked_again_and_nothing_stays_unknown(
     point: str, telegram: FakeTelegram, agent: ScriptedAgent, gateway: GatewayProcess
