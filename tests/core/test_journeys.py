@@ -719,6 +719,36 @@ async def test_a_restart_in_the_middle_of_a_task_delivers_the_rest_once(store: S
     assert len(agent.asks) == 1
 
 
+@pytest.mark.case("A2A-04")
+async def test_of_several_artifacts_a_restart_delivers_those_that_were_not_delivered_before_it(store: Store) -> None:
+    is_patient = asyncio.Event()
+    made = tuple(Artifact(f"a{n}", (Text(text),), name=text) for n, text in enumerate(("one", "two", "three", "four")))
+
+    async def works_on(ask: Ask) -> AsyncIterator[TaskEvent]:
+        yield task(ask, TaskState.WORKING)
+        await is_patient.wait()
+        for artifact in made[:2]:
+            yield ArtifactUpdate(task_id(ask), context(ask), artifact, last=True)
+        await asyncio.Event().wait()
+
+    agent = FakeAgent(works_on)
+    async with world(store, agent, patience=replace(SOON, foreground=0.01, quiet=60.0)) as before:
+        await before.says("hi")
+        await until(lambda: _is_waiting(store))
+        is_patient.set()
+        assert await before.plugin.until(2) == ["one", "two"]
+        await until(lambda: len(before.events.of("delivery.attempted")) == 2)
+    whole = task(agent.asks[0], TaskState.COMPLETED)
+    agent.tasks[whole.task_id] = replace(whole, artifacts=made)
+    async with world(store, agent) as after:
+        await until(lambda: after.events.of("turn.finished"))
+        await after.says("/status", keys=("status",))
+        await until(lambda: any("Nothing" in text for text in after.plugin.shown()))
+        assert after.plugin.shown()[:2] == ["three", "four"]
+        assert not {"one", "two"} & set(after.plugin.shown())
+    assert len(agent.asks) == 1
+
+
 @pytest.mark.case("DEL-03")
 async def test_an_attempt_that_had_begun_at_a_kill_is_unknown_after_the_start(store: Store) -> None:
     hanging = FakePlugin()

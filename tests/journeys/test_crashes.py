@@ -129,6 +129,7 @@ async def test_a_delivery_that_may_have_arrived_is_repeated_only_on_request_and_
     assert repeat.text != ANSWER
 
 
+@pytest.mark.case("A2A-04")
 @pytest.mark.case("F06")
 @pytest.mark.parametrize("observation", range(1, 7))
 async def test_killed_at_any_event_of_a_stream_the_rest_is_filled_in_and_nothing_comes_twice(
