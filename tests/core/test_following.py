@@ -12,7 +12,7 @@ from core.parts import Text
 from core.patience import Patience
 from core.push import PushTarget
 from core.routes import Routes
-from core.store import Disposition, Store
+from core.store import Disposition, Observation, Store, Turn
 from core.tracker import PUSHES_WAITING
 from tests.doubles.agent import FakeAgent, context, status, task, task_id
 from tests.doubles.world import SOON, World, world
@@ -300,16 +300,39 @@ async def test_asking_goes_on_beside_pushes(store: Store) -> None:
         assert await desk.plugin.until(1) == ["done"]
 
 
-async def test_a_cancelled_task_may_push_what_it_likes(store: Store) -> None:
+@pytest.mark.case("A2A-14")
+async def test_an_end_that_a_cancelled_task_pushes_overwrites_nothing_and_is_not_shown(store: Store) -> None:
+    written: list[Observation] = []
+
+    class Noting:
+        """The store, which lets be seen what is written to it of a turn."""
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(store, name)
+
+        async def observe(self, observation: Observation, now: float) -> Turn | None:
+            written.append(observation)
+            return await store.observe(observation, now)
+
+        async def note(self, observation: Observation, now: float) -> None:
+            written.append(observation)
+            await store.note(observation, now)
+
     agent = pushing(Silent())
-    async with world(store, agent, patience=SLOW) as desk:
+    async with world(Noting(), agent, patience=SLOW) as desk:  # type: ignore[arg-type]
         await desk.says("hi")
         target = await given(desk)
         await desk.says("/cancel")
-        await desk.plugin.until(2)
+        await until(lambda: "Cancelled." in desk.plugin.shown())
         desk.tracker.pushed(target, task(agent.asks[0], TaskState.COMPLETED, "too late", time=9.0))
+        await until(lambda: desk.events.of("task.late_event"))
         await until(lambda: not desk.tracker.pushes_waiting)
-        assert "too late" not in desk.plugin.shown()
+        await desk.says("/status")
+        await until(lambda: any("Nothing" in text for text in desk.plugin.shown()))
+        assert "too late" not in "".join(desk.plugin.shown())
+    assert [known.task.state for known in written if known.task][-1] is TaskState.CANCELED
+    recorded = [record.facts.get("state") for known in written for record in known.records]
+    assert "canceled" in recorded
 
 
 async def test_too_many_pushes_at_once_are_put_off(store: Store) -> None:
