@@ -286,6 +286,33 @@ async def test_with_push_alive_asking_becomes_sparse_and_never_stops() -> None:
     assert [patience.poll_pushed(silent, 0.5) for silent in (0, 100, 86_400)] == [60.0, 60.0, 300.0]
 
 
+@pytest.mark.case("A2A-20")
+@pytest.mark.parametrize("road", ["poll", "push"])
+async def test_long_work_without_a_stream_is_waited_for_and_no_failure_is_shown(store: Store, road: str) -> None:
+    """The send is answered at once with a task at work; the foreground's patience ends long before the work does."""
+    agent = pushing() if road == "push" else FakeAgent(works)
+    patience = replace(SLOW if road == "push" else SOON, foreground=0.01)
+    async with world(store, agent, patience=patience) as desk:
+        await desk.says("long work")
+        await until(lambda: _waits(store))
+        done = task(agent.asks[0], TaskState.COMPLETED, "at last", time=9.0)
+        if road == "push":
+            desk.tracker.pushed(await given(desk), done)
+        else:
+            await until(lambda: len(agent.gets) > 10)
+            agent.tasks[done.task_id] = done
+        await until(lambda: desk.events.of("turn.finished"))
+        await desk.says("/status")
+        await until(lambda: any("Nothing" in text for text in desk.plugin.shown()))
+        assert desk.plugin.shown()[0] == "at last"
+        assert len(desk.plugin.shown()) == 2
+        assert len(agent.asks) == 1
+
+
+async def _waits(store: Store) -> bool:
+    return any(turn.waiting for turn in await store.unfinished())
+
+
 async def test_asking_goes_on_beside_pushes(store: Store) -> None:
     agent = pushing()
     async with world(store, agent, patience=replace(SOON, pushed_least=0.02)) as desk:
