@@ -4,7 +4,7 @@ import asyncio
 import random
 import socket
 from collections.abc import AsyncIterator
-from contextlib import suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from tests.fakes.push_receiver import PushReceiver
 from tests.journeys.process import OPERATOR, REFUSED, GatewayProcess, Tables, doctor, look
 from tests.journeys.raw import request
 from tests.peers.processes import free_port
+from tests.waiting import within
 
 CRASHED = 137  # as a shell reports SIGKILL
 KEY = "caller-secret-0123456789"
@@ -356,6 +357,79 @@ def deaf_reader(port: int, asked: bytes) -> socket.socket:
     deaf.connect(("127.0.0.1", port))
     deaf.sendall(asked)
     return deaf
+
+
+OWNERS, EACH = 10, 100  # the streams that one owner may have open by default, and the owners who fill the gateway
+IDLE_MOST = 64 << 20  # bytes that the process may grow by for the thousand: 64 KB for each of them
+
+
+@pytest.mark.case("T78")
+async def test_a_thousand_idle_streams_cost_little_memory_and_hinder_nobody_and_each_hears_the_end(
+    agent: ScriptedAgent, gateway: GatewayProcess
+) -> None:
+    go_on = asyncio.Event()
+
+    async def waits(call: Call) -> AsyncIterator[Event]:
+        yield working()
+        if call.text == "wait":
+            await go_on.wait()
+        yield completed()
+
+    agent.behaviour = waits
+    keys = [f"{KEY}-{number}" for number in range(OWNERS + 1)]
+    gateway.private.update(keys)
+    callers = [{"name": f"partner{number}", "key": key} for number, key in enumerate(keys)]
+    gateway.configure("plugins.partners", callers=callers)
+    await gateway.start()
+    paths = [f"/tasks/{(await started(gateway, key, 'wait'))['id']}:subscribe" for key in keys]
+    before = memory(gateway.pid)
+    async with AsyncExitStack() as opened:
+        streams = [
+            await opened.enter_async_context(subscription(gateway, key, path))
+            for key, path in zip(keys[:OWNERS], paths[:OWNERS], strict=True)
+            for _ in range(EACH)
+        ]
+        assert len(streams) == 1000
+        assert memory(gateway.pid, peak=True) - before < IDLE_MOST
+        for key, path in ((keys[0], paths[0]), (keys[-1], paths[-1])):  # one too many of an owner, and of all
+            assert await gateway.status(f"/a2a/remote{path}", headers=as_caller(key)) == 503
+        ended = await started(gateway, keys[-1], "now", waits=True)
+        assert ended["status"]["state"] == "TASK_STATE_COMPLETED"
+        go_on.set()
+        async with within(60):
+            heard = [await stream.read() for stream in streams]
+    assert all(b"TASK_STATE_COMPLETED" in said for said in heard)
+
+
+def as_caller(key: str) -> dict[str, str]:
+    return {"X-API-Key": key, "A2A-Version": "1.0"}
+
+
+async def started(gateway: GatewayProcess, key: str, text: str, *, waits: bool = False) -> dict[str, Any]:
+    message = {"messageId": text, "role": "ROLE_USER", "parts": [{"text": text}]}
+    body = {"message": message, "configuration": {"returnImmediately": not waits}}
+    url = f"{gateway.base}/a2a/remote/message:send"
+    async with gateway.http.post(url, json=body, headers=as_caller(key)) as answer:
+        answer.raise_for_status()
+        found: dict[str, Any] = (await answer.json(content_type=None))["task"]
+        return found
+
+
+@asynccontextmanager
+async def subscription(gateway: GatewayProcess, key: str, path: str) -> AsyncIterator[asyncio.StreamReader]:
+    """Open, its first event read."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
+    try:
+        headers = (f"{name}: {value}" for name, value in as_caller(key).items())
+        writer.write(request(f"/a2a/remote{path}", *headers, "Connection: close", method="GET"))
+        assert b" 200 " in await reader.readline()
+        async with within(20):
+            await reader.readuntil(b'data: {"task"')
+        yield reader
+    finally:
+        writer.close()
+        with suppress(ConnectionError):
+            await writer.wait_closed()
 
 
 SCORE, SECRET, URN = "https://example.com/ext/score", "internal-route", "https://example.com/ext/unknown"
