@@ -62,6 +62,23 @@ async def test_a_card_that_changes_in_what_matters_stops_everything_until_the_op
         assert remote.connection.report().changed == ()
 
 
+@pytest.mark.case("T70")
+@pytest.mark.parametrize("scopes", [["read"], ["*"], ["read", "admin", "*"]])
+async def test_whatever_scope_a_card_asks_for_its_agent_gets_the_configured_token_alone(
+    connect: Connect, scopes: list[str]
+) -> None:
+    flow = {"clientCredentials": {"tokenUrl": "https://id.example/token", "scopes": dict.fromkeys(scopes, "x")}}
+    async with ScriptedAgent(auth=BearerAuth("t0ken")) as agent:
+        agent.card_extra = {
+            "securitySchemes": {"wide": {"oauth2SecurityScheme": {"flows": flow}}},
+            "securityRequirements": [{"schemes": {"wide": {"list": scopes}}}],
+        }
+        await heard(connect(agent.card_url, auth=TOKEN).send(ask()))
+        [call] = agent.calls_of("SendStreamingMessage")
+        assert call.headers["Authorization"] == "Bearer t0ken"
+        assert "scope" not in str((call.headers, call.params))
+
+
 @pytest.mark.case("T72")
 async def test_an_address_that_changes_is_not_called_before_the_operator_agrees(
     connect: Connect, state: MemoryStore, clock: ManualClock

@@ -1,6 +1,7 @@
 """Who is let in, and that nobody reaches what is another's."""
 
 import json
+from base64 import urlsafe_b64encode
 from collections.abc import AsyncIterator
 
 import pytest
@@ -161,3 +162,27 @@ async def test_who_calls_is_told_by_the_secret_and_never_by_what_is_said(closed:
     caller, sent = closed.tasks.sent[-1]
     assert (caller.owner, caller.name) == ("a2a:partners:ben", "ben")
     assert sent.message.role == "user"
+
+
+def claiming(**claims: str) -> str:
+    """A token in the form of an unsigned JWT (RFC 7519, section 6.1)."""
+    parts = (json.dumps(said).encode() for said in ({"alg": "none", "typ": "JWT"}, claims))
+    return ".".join([*(urlsafe_b64encode(part).decode().rstrip("=") for part in parts), ""])
+
+
+@pytest.mark.case("T70")
+async def test_what_a_token_claims_for_itself_gives_no_right() -> None:
+    token = claiming(sub="anna", owner="team", role="admin", scope="*")
+    widened = {"Authorization": f"Bearer {token}"}
+    callers = [{"name": "anna", "key": ANNA}, {"name": "ben", "bearer": token}]
+    async with serving(anonymous="off", callers=callers) as site:
+        task = (await site.send("ask", headers=AS_ANNA))["task"]["id"]
+        mine = (await site.send("echo x", headers=widened))["task"]["id"]
+        caller = site.tasks.sent[-1][0]
+        assert (caller.owner, caller.name, caller.is_idempotent) == ("a2a:partners:ben", "ben", False)
+        for method in ("GetTask", "CancelTask"):
+            assert (await site.rpc(method, {"id": task, "scope": "*"}, headers=widened)).reason == "TASK_NOT_FOUND"
+        listed = (await site.rpc("ListTasks", {}, headers={**widened, "X-Scope": "*"})).said["result"]["tasks"]
+        assert [each["id"] for each in listed] == [mine]
+    async with serving(anonymous="off", callers=CALLERS) as site:
+        assert (await site.rpc("ListTasks", {}, headers=widened)).status == 401
