@@ -322,8 +322,9 @@ HOSTILE = (
 )
 
 
+@pytest.mark.case("T54")
+@pytest.mark.case("A2A-26")
 async def test_nothing_that_anybody_says_is_run_or_fetched(page: Page) -> None:
-    """T54."""
     async with site(settings=OPEN.model_copy(update={"title": HOSTILE[0]})) as here:
         await opened(page, here)
         chat = await said(page, here, HOSTILE[0])
