@@ -8,6 +8,7 @@ import pytest
 from a2a.credentials import Credential
 from a2a.security import Scheme
 from core.agent import ArtifactUpdate, Ask, Reply, Snapshot, StatusUpdate, TaskRef, TaskState
+from core.doors.outbound import GuardedClient, OutboundPolicy, Refused
 from core.errors import Declined, NotAccepted, NotAuthorised, OutcomeUnknown, TaskEnded, TaskUnknown, Unreachable
 from core.parts import Data, File, Text
 from tests.a2a.asking import ask, failure, heard, ref_of, words
@@ -108,6 +109,28 @@ async def test_an_address_in_an_answer_is_not_fetched(connect: Connect) -> None:
         Data({"a": [1]}),
         Text("x"),
     )
+
+
+@pytest.mark.case("T28")
+async def test_an_address_in_an_answer_is_fetched_through_the_guard_alone_by_whoever_is_asked_to(
+    connect: Connect, client: GuardedClient
+) -> None:
+    async with ScriptedAgent() as canary:
+        inner = (canary.card_url, "http://169.254.169.254/latest/meta-data/")
+        urls = [*inner, "file:///etc/hostname", "ftp://files.example/x", "//no.scheme/x"]
+        script = events(artifact_parts([{"url": url} for url in urls]), completed())
+        async with ScriptedAgent(script) as agent:
+            said = await heard(connect(agent.card_url).send(ask()))
+        update = next(event for event in said if isinstance(event, ArtifactUpdate))
+        found = [part.url for part in update.artifact.parts if isinstance(part, File)]
+        assert found == urls
+        for url in found:
+            with pytest.raises(Refused):
+                await client.request("GET", url, policy=OutboundPolicy())
+        for url in found[1:]:  # where the operator allows private addresses, these are none
+            with pytest.raises(Refused):
+                await client.request("GET", url, policy=OutboundPolicy(allow_private=True))
+        assert canary.calls == []
 
 
 NOT_TAKEN: list[tuple[Respond, float | None]] = [
