@@ -13,7 +13,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from typing import Any
 
+import orjson
 from pydantic import ValidationError
 
 from a2a import failures, wire
@@ -43,6 +45,7 @@ class KnownCard:
 
     view: CardView
     card: Card  # the public one
+    said: Mapping[str, Any]  # the same as it came
     place: str
     lifetime: float  # seconds
     conditions: Mapping[str, str]  # request headers; {} where the server gave no validator
@@ -113,12 +116,12 @@ class CardReader:
                     known, view=await self._view(known.card, place, known), lifetime=lifetime(answer.headers)
                 )
             try:
-                card = await self._card_in(answer)
+                card, said = await self._card_in(answer)
             except failures.CallFailed as failure:
                 tried.append((place, failure))
                 continue
             seen = await self._view(card, place, known)
-            return KnownCard(seen, card, place, lifetime(answer.headers), _conditions(answer.headers))
+            return KnownCard(seen, card, said, place, lifetime(answer.headers), _conditions(answer.headers))
         raise _not_found(tried)
 
     async def _view(self, card: Card, place: str, known: KnownCard | None) -> CardView:
@@ -156,13 +159,13 @@ class CardReader:
             timeouts=self._timeouts,
         )
 
-    async def _card_in(self, answer: outbound.Answer) -> Card:
+    async def _card_in(self, answer: outbound.Answer) -> tuple[Card, Mapping[str, Any]]:
         sample = failures.sample_of(answer.body, *(await self._credentials.current(())).secrets)
         if answer.status != 200:
             raise failures.of_status(answer.status, answer.headers, sample)
         try:
             check_json_bytes(answer.body)
-            return Card.model_validate_json(answer.body)
+            return Card.model_validate_json(answer.body), orjson.loads(answer.body)
         except (BadJson, ValidationError):
             raise failures.HttpRefused("holds no agent card", status=200, sample=sample) from None
 
@@ -202,6 +205,19 @@ class CardKeeper:
     def failure(self) -> str:
         """Why the last look failed; "" when it did not."""
         return str(self._failure) if self._has_failed else ""
+
+    async def said(self, patience: float) -> Mapping[str, Any]:
+        """The public card as it came, read now if need be; {} where none is to be had within so many seconds.
+
+        Strangers may ask for it, so a look that failed is not repeated for them before its time. A look that is under
+        way is not waited for: the card may be made of ours, whose maker asks for it in turn.
+        """
+        has_just_failed = self._has_failed and self._age() < SECOND_LOOK
+        if not (has_just_failed or self._lock.locked()):
+            with suppress(failures.CallFailed, TimeoutError):
+                async with asyncio.timeout(patience):
+                    await self.view()
+        return self._known.said if self._known is not None else {}
 
     async def view(self) -> CardView:
         """Raises CallFailed where no card was ever had; those who waited for a look that failed do not look again."""

@@ -5,7 +5,7 @@ goes, and whether it is made once more over another, is for interfaces.py to say
 that comes before any work. Who waits, retries, polls and remembers is the tracker.
 """
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
@@ -33,6 +33,7 @@ from core.telemetry import Silent, Telemetry
 R = TypeVar("R")
 T = TypeVar("T")
 
+CARD_PATIENCE = 3.0  # seconds that whoever asks for a card of ours waits for the one it is made of
 LIST_PAGES = 5  # of LIST_PAGE tasks, newest first: what was sent a moment ago is on the first page or nowhere
 LIST_PAGE = 100  # the most that one page may hold (section 3.1.4)
 LIST_HISTORY = 20  # messages of each listed task; the one looked for is among its latest
@@ -248,6 +249,10 @@ class RemoteAgent:
     def binding_of(self, task_id: str) -> str:
         """`JSONRPC/1.0`; "" where it is not remembered."""
         return self._interfaces.pinned(task_id) or ""
+
+    async def card(self) -> Mapping[str, Any]:
+        """What it says of itself to everybody, in its own words; {} while it cannot be asked."""
+        return await self._cards.said(CARD_PATIENCE)
 
     async def discover(self) -> CardView:
         """The card as it is now, for people; raises Declined (NotAuthorised), Unreachable."""

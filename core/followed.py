@@ -10,7 +10,7 @@ A Step is news of one turn; the work goes on as long as messages are queued for 
 ended stays as it ended.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -219,8 +219,16 @@ class FollowedRecords(Protocol):
     async def targets_of(self, thread: str) -> Sequence[Target]: ...
 
 
+CardOf = Callable[[str], Awaitable[Mapping[str, Any]]]
+"""What the agent of this name says of itself in the card of its own, a stranger's words; {} where it has none."""
+
+
+async def no_card(_agent: str) -> Mapping[str, Any]:
+    return {}
+
+
 class FollowedWork:
-    """What the host does for a plugin that follows: its records, and cancelling one exact piece of work."""
+    """What the host does for a plugin that follows: its records, cancelling one exact piece of work, agents' cards."""
 
     def __init__(
         self,
@@ -228,8 +236,9 @@ class FollowedWork:
         tracker: Callable[[], "TaskTracker"],
         lanes: Callable[[], "Lanes"],
         clock: Clock,
+        card_of: CardOf = no_card,
     ) -> None:
-        self.records, self.clock = records, clock
+        self.records, self.clock, self.card_of = records, clock, card_of
         self._tracker, self._lanes = tracker, lanes
 
     async def cancel(self, thread: str, owner: str, at: Instant) -> bool:

@@ -53,7 +53,7 @@ class Line:
         self.store, self.host = store, host
         self._use(settings)
         self._tasks, self._clock, self._telemetry = tasks, clock, telemetry
-        work = FollowedWork(store, lambda: self.tracker, lambda: self.lanes, clock)
+        work = FollowedWork(store, lambda: self.tracker, lambda: self.lanes, clock, self._card_of)
         self.plugins: Mapping[str, AgentPlugin] = make_plugins(settings.plugins, replace(host, following=work))
         self._followers = {
             name: cast(FollowingPlugin, plugin).follower for name, plugin in self.plugins.items() if follows(plugin)
@@ -162,6 +162,10 @@ class Line:
         """The agent of that name, where it is a remote one."""
         delegate = self.delegates.get(name)
         return None if delegate is None or delegate.is_local else cast("RemoteAgent", delegate.agent)
+
+    async def _card_of(self, agent: str) -> Mapping[str, Any]:
+        remote = self.remote(agent)
+        return {} if remote is None else await remote.card()
 
     def agents_ready(self) -> dict[str, bool]:
         """Whether messages may go to each agent, as far as it is known without asking."""

@@ -6,13 +6,16 @@ are not: callers come to the gateway, authenticate with it, and get from it what
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from importlib.metadata import version
 from typing import Any
 
 from a2a.server.settings import CardSettings, SkillSettings
-from core.clock import Instant
+from core.clock import Clock, Instant
+from core.followed import CardOf
 
 INPUT_MODES = ("text/plain", "application/json", "*/*")
 OUTPUT_MODES = ("text/plain", "application/json")
+VERSION = version("frontdesk")
 MOST_SKILLS = 200
 _LINE, _TEXT, _URL = 200, 4000, 2048  # characters kept of a name, of a description, of a URL
 
@@ -47,6 +50,22 @@ class Description:
 
 Describe = Callable[[str], Awaitable[Description]]
 """What is known of the agent of this name; does not raise, and answers fast: it keeps what it had to look for."""
+
+
+class Describer:
+    """Descriptions of agents out of the cards of their own, made anew only when these change."""
+
+    def __init__(self, card_of: CardOf, clock: Clock) -> None:
+        self._card_of, self._clock, self._began = card_of, clock, clock.now()
+        self._known: dict[str, tuple[Mapping[str, Any], Description]] = {}
+
+    async def describe(self, agent: str) -> Description:
+        said = await self._card_of(agent)
+        known = self._known.get(agent)
+        if known is None or known[0] != said:
+            changed = self._began if known is None else self._clock.now()
+            known = self._known[agent] = said, of_card(said, known=plain(agent, VERSION, changed))
+        return known[1]
 
 
 def plain(agent: str, version: str, changed: Instant) -> Description:

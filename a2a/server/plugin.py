@@ -5,13 +5,11 @@ is nothing to render, and what goes out as deliveries are the push notifications
 """
 
 import asyncio
-import time
 from collections.abc import Iterable, Mapping
 from functools import partial
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from a2a.server.descriptions import Description, plain
+from a2a.server.descriptions import Describer
 from a2a.server.encoding import dumps
 from a2a.server.facade import LIVE, Facade
 from a2a.server.port import ServedEvent, ServedTask, ServedTasks
@@ -34,9 +32,6 @@ if TYPE_CHECKING:
     from core.doors.ingress import Ingress, Route
 
 KIND = "a2a"
-
-
-VERSION, CHANGED = version("frontdesk"), time.time()
 TOLD = View(history=0)  # a notification says what changed, and not all that was said before
 
 
@@ -61,10 +56,6 @@ def _broke_off(host: Host, account: str, caller: str, agent: str, context: str) 
     )
 
 
-async def _describe(agent: str) -> Description:
-    return plain(agent, VERSION, CHANGED)
-
-
 def notification(event: ServedEvent, protocol: str) -> bytes:
     """The body of a push notification: a StreamResponse of 1.0 (4.3.3), or the whole task of 0.3."""
     if protocol.startswith("0.") and isinstance(event, ServedTask):
@@ -87,7 +78,7 @@ class A2APlugin:
             account,
             settings,
             self.tasks,
-            _describe,
+            Describer(host.following.card_of, host.clock).describe,
             clock=host.clock,
             telemetry=host.telemetry,
             public_url=host.public_url,

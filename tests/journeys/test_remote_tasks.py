@@ -119,10 +119,12 @@ async def test_what_a_card_says_goes_into_no_prompt_and_no_chat_and_is_markup_no
     assert "Ignore rules" not in str(asked.params)
     assert telegram.texts(CHAT) == ["echo: hello there, agent"]
 
-    for path in ("/a2a/remote/.well-known/agent-card.json", "/"):
-        async with gateway.http.get(gateway.base + path) as open_to_all:
-            assert open_to_all.status == 200
-            assert "Ignore rules" not in await open_to_all.text()
+    async with gateway.http.get(f"{gateway.base}/") as page:
+        assert (page.status, "Ignore rules" in await page.text()) == (200, False)
+    async with gateway.http.get(f"{gateway.base}/a2a/remote/.well-known/agent-card.json") as card:
+        passed_on = (await card.json())["description"]
+        assert (passed_on.startswith(INJECTED), len(passed_on)) == (True, 4000)
+        assert (card.content_type, card.headers["X-Content-Type-Options"]) == ("application/json", "nosniff")
     operator = {"Authorization": f"Bearer {gateway.token}"}
     async with gateway.http.get(f"{gateway.base}/api/v1/agents/remote", headers=operator) as shown:
         said = await shown.text()

@@ -1,6 +1,7 @@
 """Tasks that agents gave over A2A, through a real process that dies: what was accepted comes to an honest end, once."""
 
 import asyncio
+import json
 import random
 import socket
 from collections.abc import AsyncIterator
@@ -211,7 +212,7 @@ async def test_a_key_that_is_lost_is_told_at_the_start_and_by_the_doctor_with_wh
     told = await gateway.event("push_secrets.unreadable")
     code, _, complained = await doctor(gateway)
     assert (told["account"], told["configs"], code) == ("partners", 1, 1)
-    assert "partners is unable to push to 1 of its callers' addresses" in complained
+    assert "partners: unable to push to 1 of its callers' addresses" in complained
     assert "put back the file secret-key beside the database" in complained
     assert await gateway.stop() == 0
     kept.replace(key)
@@ -274,6 +275,42 @@ async def test_an_operator_s_cancel_of_a_task_that_asks_reaches_its_open_streams
         assert b"TASK_STATE_CANCELED" in await stream.content.read()  # to its end
     await agent.wait_for_calls("CancelTask")
     assert (await call(gateway, "GET", f"/tasks/{asked['id']}"))["status"]["state"] == "TASK_STATE_CANCELED"
+
+
+async def test_the_card_of_a_remote_agent_has_its_own_words_and_the_gateways_addresses(
+    agent: ScriptedAgent, gateway: GatewayProcess
+) -> None:
+    skill = {"id": "book", "name": "Booking", "description": "Books tables", "tags": ["table"]}
+    agent.card_extra = {"name": "The table desk", "description": "Knows each table", "skills": [skill]}
+    await gateway.start()
+    first = await card_of_remote(gateway)
+
+    assert (first["name"], first["description"]) == ("The table desk", "Knows each table")
+    assert [each["id"] for each in first["skills"]] == ["book"]
+    assert agent.base not in json.dumps(first)
+    assert {each["url"].startswith(gateway.base) for each in first["supportedInterfaces"]} == {True}
+
+
+async def test_an_agent_that_cannot_be_asked_has_a_card_all_the_same(
+    agent: ScriptedAgent, gateway: GatewayProcess
+) -> None:
+    await agent.go_down()
+    await gateway.start()
+
+    assert (await card_of_remote(gateway))["name"] == "remote"
+
+
+async def test_a_gateway_whose_agent_is_itself_serves_its_card(gateway: GatewayProcess) -> None:
+    ask_itself(gateway)
+    await gateway.start()
+
+    assert (await card_of_remote(gateway))["name"] == "remote"
+
+
+async def card_of_remote(gateway: GatewayProcess) -> Any:
+    async with gateway.http.get(f"{gateway.base}/a2a/remote/.well-known/agent-card.json") as answer:
+        assert answer.status == 200
+        return await answer.json()
 
 
 def ask_itself(gateway: GatewayProcess, **settings: Any) -> None:

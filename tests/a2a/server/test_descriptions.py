@@ -3,8 +3,9 @@
 import pytest
 
 from a2a.server.cards import card
-from a2a.server.descriptions import INPUT_MODES, of_card, plain
+from a2a.server.descriptions import INPUT_MODES, Describer, of_card, plain
 from a2a.server.settings import A2AServerSettings
+from tests.a2a.conftest import ManualClock
 
 KNOWN = plain("research", "1.0", 0.0)
 
@@ -69,3 +70,19 @@ def test_long_and_odd_words_are_cut() -> None:
     description = of_card(said, known=KNOWN)
     assert description.name == "a  " + "x" * 197
     assert (len(description.description), len(description.skills)) == (4000, 200)
+
+
+async def test_a_description_becomes_another_only_when_the_agents_card_does() -> None:
+    clock, cards = ManualClock(), [{"name": "One"}, {"name": "One"}, {"name": "Two"}]
+
+    async def card_of(_agent: str) -> dict[str, str]:
+        return cards.pop(0)
+
+    describer = Describer(card_of, clock)
+    began = clock.seconds
+    clock.seconds += 60
+    first, second, third = [await describer.describe("research") for _ in range(3)]
+
+    assert first is second
+    assert (first.name, first.changed) == ("One", began)
+    assert (third.name, third.changed) == ("Two", began + 60)
