@@ -82,6 +82,7 @@ async def _kill(running: Line, series: Series, thresholds: Sequence[int]) -> tup
         await running.server.kill()
         in_flight += await _left_in_flight(running) - given_up  # which was counted at an earlier kill
         await running.server.start()
+        await running.until_ready()  # it listens before it has the database
         restart = max(restart, running.server.started_in)
     return in_flight, restart
 
