@@ -175,9 +175,9 @@ class SqliteStore:
     # ------------------------------------------------------------------ turns
 
     async def begin(self, thread: str, now: Instant, *, limit: int = 1) -> Turn | None:
-        memory = self._writer.memory if self._writer is not None else None
-        if self._writer is not None and memory is not None and turns.reads_nothing(memory, thread, limit):
-            return self._writer.at_once(lambda tx: turns.begin(tx, thread, now, limit))
+        writer = self._writer
+        if writer is not None and writer.memory is not None and turns.reads_nothing(writer.memory, thread, limit):
+            return writer.at_once(lambda tx: turns.begin(tx, thread, now, limit))
         return await self._run(lambda tx: turns.begin(tx, thread, now, limit))
 
     async def sync(self) -> None:
