@@ -206,8 +206,8 @@ class CardKeeper:
         """Why the last look failed; "" when it did not."""
         return str(self._failure) if self._has_failed else ""
 
-    async def said(self, patience: float) -> Mapping[str, Any]:
-        """The public card as it came, read now if need be; {} where none is to be had within so many seconds.
+    async def glance(self, patience: float) -> KnownCard | None:
+        """The card, read now if need be; None where none is to be had within so many seconds.
 
         Strangers may ask for it, so a look that failed is not repeated for them before its time. A look that is under
         way is not waited for: the card may be made of ours, whose maker asks for it in turn.
@@ -217,7 +217,7 @@ class CardKeeper:
             with suppress(failures.CallFailed, TimeoutError):
                 async with asyncio.timeout(patience):
                     await self.view()
-        return self._known.said if self._known is not None else {}
+        return self._known
 
     async def view(self) -> CardView:
         """Raises CallFailed where no card was ever had; those who waited for a look that failed do not look again."""

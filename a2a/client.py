@@ -6,7 +6,7 @@ that comes before any work. Who waits, retries, polls and remembers is the track
 """
 
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
@@ -73,9 +73,10 @@ class RemoteAgent:
         self._calls = Calls(settings, client, credentials)
         extended = ExtendedCards(settings, self._calls)
         self._cards = CardKeeper(CardReader(settings, client, credentials, extended), clock)
-        agreement = Agreement(name, settings.card, state, self._card_changed)
-        self._interfaces = Interfaces(settings, self._cards, clock, self._fell_back, agreement)
-        self.connection = Connection(self, self._cards, agreement, self._interfaces)
+        self._agreement = Agreement(name, settings.card, state, self._card_changed)
+        self._interfaces = Interfaces(settings, self._cards, clock, self._fell_back, self._agreement)
+        self.connection = Connection(self, self._cards, self._agreement, self._interfaces)
+        self._said: Mapping[str, Any] = {}  # its card, as far as it was agreed to
         self._pushes = True  # it never refused a push configuration that came with a message
 
     def __repr__(self) -> str:
@@ -251,8 +252,13 @@ class RemoteAgent:
         return self._interfaces.pinned(task_id) or ""
 
     async def card(self) -> Mapping[str, Any]:
-        """What it says of itself to everybody, in its own words; {} while it cannot be asked."""
-        return await self._cards.said(CARD_PATIENCE)
+        """What it says of itself to everybody, as the operator agreed to it last; {} before there is such a card."""
+        known = await self._cards.glance(CARD_PATIENCE)
+        if known is not None:
+            with suppress(failures.CallFailed):
+                await self._agreement.check(known.view)
+                self._said = known.said
+        return self._said
 
     async def discover(self) -> CardView:
         """The card as it is now, for people; raises Declined (NotAuthorised), Unreachable."""

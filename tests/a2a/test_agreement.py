@@ -96,6 +96,21 @@ async def test_an_address_that_changes_is_not_called_before_the_operator_agrees(
         assert {call.method for call in agent.calls[sent:]} == {"card"}
 
 
+@pytest.mark.case("T72")
+async def test_callers_are_shown_the_words_of_a_changed_card_once_the_operator_agreed(
+    connect: Connect, state: MemoryStore, clock: ManualClock
+) -> None:
+    async with ScriptedAgent() as agent:
+        remote = connect(agent.card_url, state=state)
+        agreed = await remote.card()
+        agent.card_extra = CHANGES["skills"]
+        clock.seconds += 7200
+        assert await remote.card() == agreed
+        assert await connect(agent.card_url, state=state).card() == {}
+        await remote.connection.agree((await remote.discover()).fingerprint)
+        assert (await remote.card())["skills"] == [SKILL]
+
+
 async def test_the_agreement_holds_over_restarts_and_so_does_its_lack(
     connect: Connect, state: MemoryStore, clock: ManualClock
 ) -> None:
