@@ -1,26 +1,24 @@
 """Admission: each member of a batch becomes one envelope, once, and its thread is picked from what is known right here.
 
-A key is claimed by inserting it, so two arrivals of one update cannot both be first, in one batch or in two. Everything
-of a member is in the same commit: when that fails, nothing of it happened and its sender comes again.
+Everything of a member is in the same commit: when that fails, nothing of it happened and its sender comes again.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import orjson
-
 from core.clock import Instant
 from core.envelope import Candidate, ContextScope, Envelope, Inbound, Moved, Unreadable
 from core.identity import Person, Source
-from core.ids import new_id
-from core.parts import Part, Text, part_to_json
 from core.plugin import Cursor
 from core.router import AskWhich, Join, Start, ThreadFact, pick_thread
 from core.store import Admission, Admitted, AlreadySeen, NotAdmitted
 from gateway.store.rules import Policy
-from gateway.store.sqlite import followed, places, windows
+from gateway.store.sqlite import envelopes, followed, places, windows
+from gateway.store.sqlite.envelopes import keep_raw, next_seq
+from gateway.store.sqlite.keys import first_seen
 from gateway.store.sqlite.memory import Place, Queue
 from gateway.store.sqlite.names import name, number
+from gateway.store.sqlite.people import person_of
 from gateway.store.sqlite.places import (
     active_threads,
     aliases,
@@ -30,12 +28,10 @@ from gateway.store.sqlite.places import (
     place_at,
 )
 from gateway.store.sqlite.queries import load
-from gateway.store.sqlite.texts import encoded
 from gateway.store.sqlite.transaction import Tx
 
 SQL = load("admissions.sql")
-_CLAIM_KEY, _CLAIM_TWO_KEYS, _INSERT_RAW = SQL["claim_key"], SQL["claim_two_keys"], SQL["insert_raw"]
-_INSERT_THREAD, INSERT_ENVELOPE = SQL["insert_thread"], SQL["insert_envelope"]
+_INSERT_THREAD = SQL["insert_thread"]
 _NOTIFY = ContextScope.NOTIFY
 
 
@@ -112,42 +108,11 @@ def _admit_one(tx: Tx, source: Source, item: Candidate | Unreadable | Moved, pol
 
 
 def _set_aside(tx: Tx, source: Source, item: _Refusal, policy: Policy, now: Instant) -> Admission:
-    seen = _first_seen(tx, source.key, item.keys, "", policy, now)
+    seen = first_seen(tx, source.key, item.keys, "", policy, now)
     if seen is not None:
         return AlreadySeen(seen)
     keep_raw(tx, source, item.external_id, item.raw, item.outcome, item.error, now)
     return NotAdmitted(item.outcome)
-
-
-def _first_seen(tx: Tx, source: str, keys: Sequence[str], envelope: str, policy: Policy, now: Instant) -> str | None:
-    """Claim the keys for this envelope; the envelope that had one of them before, None when all were new."""
-    expires = now + policy.dedupe_horizon
-    if _claim(tx, source, keys, envelope, expires) >= len(set(keys)):
-        return None
-    rows = [tx.execute(SQL["key"], (source, key)).fetchone() for key in keys]
-    known = [first for first, until in rows if until > now and (first, until) != (envelope, expires)]
-    has_lapsed = any(until <= now for _, until in rows)  # remembered longer than promised counts as forgotten
-    seen = None if has_lapsed and not known else max(known, default="")
-    # A repeat keeps the keys alive: senders that still repeat have not forgotten.
-    for key in keys:
-        tx.execute(SQL["point_key"], (envelope if seen is None else seen, expires, source, key))
-    return seen
-
-
-def _claim(tx: Tx, source: str, keys: Sequence[str], envelope: str, expires: Instant) -> int:
-    """How many of the keys were new."""
-    if len(keys) == 2:
-        return tx.execute(_CLAIM_TWO_KEYS, (source, keys[0], envelope, expires, keys[1])).rowcount
-    return sum([tx.execute(_CLAIM_KEY, (source, key, envelope, expires)).rowcount for key in keys])
-
-
-def keep_raw(tx: Tx, source: Source, external_id: str, raw: bytes, outcome: str, error: str, received: Instant) -> int:
-    memory = tx.memory
-    if memory.raw is None:
-        memory.raw = tx.execute(SQL["newest_raw"]).fetchone()[0]
-    memory.raw += 1
-    tx.late(_INSERT_RAW, (memory.raw, source.key, external_id, received, outcome, error, raw))
-    return memory.raw
 
 
 def _admit_message(tx: Tx, source: Source, item: Candidate, policy: Policy, now: Instant) -> Admission:
@@ -155,11 +120,11 @@ def _admit_message(tx: Tx, source: Source, item: Candidate, policy: Policy, now:
     if isinstance(inbound.thread, Join) and (refusal := _no_joining(tx, source, inbound, inbound.thread.thread)):
         outside = _Refusal(inbound.keys, inbound.external_id, inbound.raw, refusal)
         return _set_aside(tx, source, outside, policy, now)
-    seen = _first_seen(tx, source.key, inbound.keys, item.envelope_id, policy, now)
+    seen = first_seen(tx, source.key, inbound.keys, item.envelope_id, policy, now)
     if seen is not None:
         return AlreadySeen(seen)
     place = _place(tx, source, item, now)
-    person = _person(tx, source, item)
+    person = person_of(tx, source, item)
     seq, hands_over = next_seq(tx), False
     if item.scope is not _NOTIFY:
         place.newest_seq, hands_over = seq, _hands_over(tx, place, policy, now)
@@ -169,48 +134,13 @@ def _admit_message(tx: Tx, source: Source, item: Candidate, policy: Policy, now:
         tx.execute(SQL["update_agent"], (agent, place.session))
         place.agent = agent
     thread, command = _thread(tx, place, person, item, seq, (agent, fallback))
-    is_desk = bool(command) and thread != ""
     raw = keep_raw(tx, source, inbound.external_id, inbound.raw, "admitted", "", item.received) if inbound.raw else 0
-    tx.late(
-        INSERT_ENVELOPE,
-        (
-            seq,
-            item.envelope_id,
-            place.session,
-            place.id,
-            place.owner,
-            number(thread),
-            "queued" if thread else "history",
-            person.id,
-            item.scope._value_,
-            command,
-            encode_parts(inbound.parts),
-            inbound.external_id,
-            inbound.message_id,
-            inbound.reply_to,
-            int(inbound.is_forward),
-            item.received,
-            raw,
-            encoded(inbound.attached.to_json()) if inbound.attached is not None else "",
-        ),
-    )
+    envelope = _envelope(item, seq, person, command)
+    envelopes.keep(tx, place, number(thread), envelope, scope=item.scope, raw=raw, reply_to=inbound.reply_to)
+    is_desk = bool(command) and thread != ""
     if thread:
-        _remember(tx, Queue(place, agent, is_desk, [_envelope(item, seq, person, command)]), thread)
+        _remember(tx, Queue(place, agent, is_desk, [envelope]), thread)
     return Admitted(item.envelope_id, place.owner, place.id, thread, is_desk, hands_over)
-
-
-def next_seq(tx: Tx) -> int:
-    memory = tx.memory
-    if memory.seq is None:
-        memory.seq = tx.execute(SQL["newest_seq"]).fetchone()[0]
-    memory.seq += 1
-    return memory.seq
-
-
-def encode_parts(parts: Sequence[Part]) -> str:
-    if len(parts) == 1 and type(parts[0]) is Text:
-        return orjson.dumps([{"text": parts[0].text}]).decode()
-    return encoded([part_to_json(part) for part in parts])
 
 
 def _envelope(item: Candidate, seq: int, person: Person, command: str) -> Envelope:
@@ -259,25 +189,6 @@ def _new_place(tx: Tx, source: Source, chat: str, item: Candidate, now: Instant)
         is_direct=item.inbound.is_direct,
         is_followed=item.is_followed,
     )
-
-
-def _person(tx: Tx, source: Source, item: Candidate) -> Person:
-    key = (source.key, item.inbound.sender)
-    known = tx.memory.people.get(key)
-    if known is None:
-        row = tx.execute(SQL["person"], key).fetchone()
-        known = tx.memory.people.keep(key, Person(*row) if row else _new_person(tx, key, item))
-    if known.language != item.language:
-        tx.execute(SQL["update_language"], (item.language, known.id))
-        known = tx.memory.people.keep(key, Person(known.id, known.owner, item.language))
-    return known
-
-
-def _new_person(tx: Tx, key: tuple[str, str], item: Candidate) -> Person:
-    known = Person(new_id(), item.owner, item.language)
-    tx.execute(SQL["insert_person"], (known.id, known.owner, known.language))
-    tx.execute(SQL["insert_identity"], (*key, known.id))
-    return known
 
 
 # ---------------------------------------------------------------------------------------------- which thread

@@ -1,41 +1,4 @@
--- Admission: an update's raw row, its dedupe keys, who wrote where, and the envelope, in one transaction.
-
--- name: claim_key
--- Whoever inserts the key first has the update; a row count of 0 means it was seen.
-INSERT INTO dedupe (source, key, envelope, expires) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING;
-
--- name: claim_two_keys
--- The same for the usual number of keys.
-INSERT INTO dedupe (source, key, envelope, expires) VALUES (?1, ?2, ?3, ?4), (?1, ?5, ?3, ?4) ON CONFLICT DO NOTHING;
-
--- name: key
-SELECT envelope, expires FROM dedupe WHERE source = ? AND key = ?;
-
--- name: point_key
--- A key that was new beside one that was seen, or one past its expiry, belongs to that envelope.
-UPDATE dedupe SET envelope = ?, expires = ? WHERE source = ? AND key = ?;
-
--- name: newest_raw
-SELECT coalesce(max(id), 0) FROM raw_inbound;
-
--- name: newest_seq
-SELECT coalesce(max(seq), 0) FROM envelope;
-
--- name: insert_raw
-INSERT INTO raw_inbound (id, source, external_id, received, outcome, error, raw) VALUES (?, ?, ?, ?, ?, ?, ?);
-
--- name: person
-SELECT p.id, p.owner, p.language FROM identity i JOIN person p ON p.id = i.person
-WHERE i.source = ? AND i.vendor_user = ?;
-
--- name: insert_person
-INSERT INTO person (id, owner, language) VALUES (?, ?, ?);
-
--- name: insert_identity
-INSERT INTO identity (source, vendor_user, person) VALUES (?, ?, ?);
-
--- name: update_language
-UPDATE person SET language = ? WHERE id = ?;
+-- Admission: which thread a message joins, what waited for its person, and how far a source was read.
 
 -- name: update_agent
 UPDATE session SET agent = ? WHERE id = ?;
@@ -59,11 +22,6 @@ VALUES (?, ?, ?, ?, ?, ?, 'queued', ?, ?);
 -- A message joined: unless a turn of the thread is at work (or waits on its remote task), there is one to begin.
 UPDATE thread SET state = 'queued', is_active = 1, wake_kind = '', wake_key = ''
 WHERE n = ? AND state NOT IN ('queued', 'running') AND NOT (state = 'waiting' AND wake_kind = 'task');
-
--- name: insert_envelope
-INSERT INTO envelope (seq, id, session, conversation, owner, thread, state, person, context_scope, command, parts,
-    external_id, message_id, reply_to, is_forward, received, raw, attached)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: queue_waiting_for_user
 -- The person wrote again, so the channel lets the bot speak: their age counts from now.

@@ -3,13 +3,13 @@
 from dataclasses import replace
 
 from core.clock import Instant
-from core.envelope import ContextScope
-from core.identity import Source
+from core.envelope import ContextScope, Envelope
+from core.identity import Person, Source
 from core.ids import new_id
 from core.parts import Text
 from core.store import OpenTask, Ready, Turn
-from gateway.store.sqlite import followed
-from gateway.store.sqlite.admissions import INSERT_ENVELOPE, encode_parts, join_thread, keep_raw, next_seq
+from gateway.store.sqlite import envelopes, followed
+from gateway.store.sqlite.admissions import join_thread
 from gateway.store.sqlite.desk import close_question
 from gateway.store.sqlite.names import number
 from gateway.store.sqlite.observations import wait
@@ -30,12 +30,13 @@ def reply(tx: Tx, task: str, text: str, now: Instant) -> Ready | None:
     if row is None or where is None:
         return None
     thread, id, _, person = row
-    seq = where.newest_seq = next_seq(tx)
+    seq = where.newest_seq = envelopes.next_seq(tx)
     envelope = new_id()
-    raw = keep_raw(tx, OPERATOR, f"operator:{envelope}", text.encode(), "admitted", "", now)
-    said = encode_parts((Text(text),))
-    row = (seq, envelope, where.session, where.id, where.owner, thread, "queued", person, ContextScope.FULL.value)
-    tx.execute(INSERT_ENVELOPE, (*row, "", said, f"operator:{envelope}", "", "", 0, now, raw, ""))
+    external_id = f"operator:{envelope}"
+    asked = Person(person, where.owner)
+    said = Envelope(envelope, seq, asked, (Text(text),), external_id=external_id, received=now)
+    raw = envelopes.keep_raw(tx, OPERATOR, external_id, text.encode(), "admitted", "", now)
+    envelopes.keep(tx, where, thread, said, scope=ContextScope.FULL, raw=raw)
     join_thread(tx, where, id)
     if where.is_followed:
         followed.answered(tx, id, seq)
