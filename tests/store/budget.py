@@ -33,7 +33,7 @@ from core.store import (
     TurnState,
 )
 from gateway.store.sqlite import SqliteStore
-from gateway.store.sqlite.writer import PRAGMAS
+from gateway.store.sqlite.connection import PRAGMAS
 
 SOURCE = Source("telegram", "bench")
 

@@ -25,12 +25,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from core.errors import ConfigurationError, StoreUnavailable
+from core.errors import StoreUnavailable
 from gateway.store.sqlite import schema
+from gateway.store.sqlite.connection import Connection
 from gateway.store.sqlite.log import Log, Sync, sync_file
 from gateway.store.sqlite.memory import Memory
 from gateway.store.sqlite.transaction import Operation, Rows, Tx
-from gateway.store.sqlite.troubles import BREAKS, REASONS, RETRY_AFTER, code_of, unavailable_for
+from gateway.store.sqlite.troubles import REASONS, RETRY_AFTER, code_of, unavailable_for
 
 T = TypeVar("T")
 
@@ -39,17 +40,6 @@ LOOK_AGAIN = 0.02  # seconds between two looks whether another process's lock is
 PROBE_EVERY = 1.0  # seconds between two attempts to write while the file is unwritable
 COMMIT_PATIENCE = 2.0  # seconds a commit may wait for a lock or the disk before it is said; a busy disk takes less
 OWED_FOR = 0.05  # seconds that what was done at once waits for a batch to go with; then it makes one of its own
-STATEMENTS = 256  # prepared statements kept; more than there are queries
-
-PRAGMAS = (
-    "PRAGMA journal_mode = WAL",
-    "PRAGMA synchronous = NORMAL",  # log.py syncs each batch before it is answered
-    "PRAGMA wal_autocheckpoint = 0",  # log.py's, too
-    "PRAGMA cache_size = -16384",  # KiB; full after some thousand tasks, so that memory does not grow with more
-    "PRAGMA temp_store = MEMORY",
-    "PRAGMA foreign_keys = OFF",  # references are by construction: each check would be one more look-up a row
-    "PRAGMA secure_delete = OFF",  # Debian's default zeroes freed cells on every update
-)
 
 _log = logging.getLogger("frontdesk.store")
 _Item = tuple["asyncio.Future[Any]", Operation[Any]]
@@ -60,7 +50,7 @@ class Writer:
     """Made on the running event loop, and used only there."""
 
     def __init__(self, path: Path, *, busy_timeout: float, max_waiting: int, sync: Sync = sync_file) -> None:
-        self._path, self._busy_timeout, self._max_waiting = path, busy_timeout, max_waiting
+        self._busy_timeout, self._max_waiting = busy_timeout, max_waiting
         self._loop = asyncio.get_running_loop()
         self._log = Log(path, sync)
         self._pending: list[_Item] = []
@@ -68,8 +58,7 @@ class Writer:
         self._busy = False
         self._begun: float | None = None  # monotonic; while a commit is under way
         self._locked_since: float | None = None  # monotonic; while another process holds the database's lock
-        self._tx: Tx | None = None
-        self._db: sqlite3.Connection | None = None
+        self._connection = Connection(path)
         self._probe: asyncio.TimerHandle | None = None
         self._owed: Rows = {}  # of what was done at once, and in no batch yet that was committed
         self._payday: asyncio.TimerHandle | None = None
@@ -79,12 +68,12 @@ class Writer:
 
     async def start(self) -> None:
         """Open the file and bring it to this code's schema. Raises ConfigurationError, StoreUnavailable."""
-        opening = asyncio.ensure_future(asyncio.to_thread(self._connect, self._busy_timeout))
+        opening = asyncio.ensure_future(asyncio.to_thread(self._open, self._busy_timeout))
         try:
             await asyncio.shield(opening)
         except sqlite3.Error as error:
             await self._end()
-            raise self._why_not_opened(error) from error
+            raise self._connection.why_not_opened(error) from error
         except BaseException:  # a wait that was given up: what the thread still opens is to be closed too
             await asyncio.gather(opening, return_exceptions=True)
             await self._end()
@@ -118,7 +107,8 @@ class Writer:
     @property
     def memory(self) -> Memory | None:
         """What an operation at once may count on; None while nothing can be done at once."""
-        return None if self._tx is None or self.healthy or self._is_closed else self._tx.memory
+        tx = self._connection.tx
+        return None if tx is None or self.healthy or self._is_closed else tx.memory
 
     @property
     def owes(self) -> bool:
@@ -131,10 +121,11 @@ class Writer:
         Only while `memory` is there, and only for an operation that reads no row: none may be open yet, and its rows
         may be lost with the process, with all that came after them.
         """
-        if self._tx is None:
+        tx = self._connection.tx
+        if tx is None:
             raise StoreUnavailable("nothing can be done at once now")
-        result = operation(self._tx)
-        for sql, rows in self._tx.take_late().items():
+        result = operation(tx)
+        for sql, rows in tx.take_late().items():
             self._owed.setdefault(sql, []).extend(rows)
         if self._payday is None:
             self._payday = self._loop.call_later(OWED_FOR, self._pay)
@@ -164,7 +155,7 @@ class Writer:
                 if timer is not None:
                     timer.cancel()
             await asyncio.to_thread(self._log.close)
-            self._disconnect()
+            self._connection.close()
 
     # ------------------------------------------------------------------ batches
 
@@ -227,7 +218,7 @@ class Writer:
         try:
             answers = self._transaction(batch)
         except BaseException as error:  # handed to those who await the operations
-            self._roll_back(error)
+            self._connection.roll_back(error)
             self._wait_for_lock(error)
             unavailable = unavailable_for(error)
             if unavailable is not None:
@@ -245,7 +236,7 @@ class Writer:
         return self._replay(batch)
 
     def _transaction(self, batch: Sequence[_Item]) -> list[_Answer]:
-        tx = self._tx or self._connect(0.0)
+        tx = self._connection.tx or self._open(0.0)
         tx.execute("BEGIN IMMEDIATE")
         tx.write(self._owed)
         answers: list[_Answer] = [(future, operation(tx), None) for future, operation in batch]
@@ -278,42 +269,10 @@ class Writer:
         if now - self._locked_since < self._busy_timeout:
             raise _Locked
 
-    # ------------------------------------------------------------------ the connection
-
-    def _connect(self, timeout: float) -> Tx:
-        self._disconnect()  # what a failed try left open
-        self._db = db = sqlite3.connect(
-            self._path, timeout=timeout, isolation_level=None, cached_statements=STATEMENTS, check_same_thread=False
-        )
-        for pragma in PRAGMAS:
-            db.execute(pragma)
-        schema.migrate(db, self._path)
-        db.execute("PRAGMA busy_timeout = 0")  # from here on nothing blocks the event loop
+    def _open(self, timeout: float) -> Tx:
+        tx = self._connection.open(timeout)
         self._log.begin_anew()
-        self._tx = Tx(db, Memory())
-        return self._tx
-
-    def _why_not_opened(self, error: sqlite3.Error) -> BaseException:
-        if code_of(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-            message = f"the database {self._path} is damaged ({error}); restore a backup"
-            return ConfigurationError(message, setting="gateway.store")
-        return unavailable_for(error) or error
-
-    def _disconnect(self) -> None:
-        db, self._db, self._tx = self._db, None, None
-        if db is not None:
-            db.close()
-
-    def _roll_back(self, error: BaseException) -> None:
-        if self._tx is not None:
-            self._tx.forget()
-        try:
-            if self._db is not None and self._db.in_transaction:
-                self._db.execute("ROLLBACK")
-        except sqlite3.Error:
-            self._disconnect()
-        if isinstance(error, sqlite3.Error) and code_of(error) in BREAKS:
-            self._disconnect()
+        return tx
 
 
 class _Locked(Exception):
