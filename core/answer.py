@@ -7,7 +7,7 @@ from core.assembly import Assembly
 from core.delivery import Piece
 from core.notices import notice
 from core.parts import Part, Text, text_of
-from core.store import TurnEnd, TurnState
+from core.turn import TurnEnd, TurnState
 from core.values import value
 
 MANY = 8  # artifacts; beyond, runs of unnamed text ones are one piece (agents that make an artifact of each token)

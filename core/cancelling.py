@@ -10,7 +10,7 @@ from core.agent import Road
 from core.errors import AgentError, CancelRefused, TaskEnded, TaskUnknown
 from core.following import Following
 from core.progress import Progress
-from core.store import Disposition, TurnEnd, TurnState
+from core.turn import Disposition, TurnEnd, TurnState
 
 TRIES = 4  # CancelTask calls, with the patience of retries between them
 

@@ -16,19 +16,9 @@ from core.outbox import Outbox
 from core.persistence import patiently
 from core.routes import AUTO, Routes
 from core.session import Lanes
-from core.store import (
-    Admissions,
-    Deliveries,
-    DeskRecords,
-    DeskView,
-    Observation,
-    Turn,
-    TurnEnd,
-    Turns,
-    TurnState,
-    Work,
-)
+from core.store import Admissions, Deliveries, DeskRecords, DeskView, Turns, Work
 from core.tracker import TaskTracker
+from core.turn import Observation, Turn, TurnEnd, TurnState
 
 CHANGES_SOMETHING = frozenset({"new", "cancel", "again"})  # carried out at most once
 

@@ -23,8 +23,8 @@ from core.values import value
 if TYPE_CHECKING:
     from core.identity import Address, Source
     from core.session import Lanes
-    from core.store import Cancellation, Turn
     from core.tracker import TaskTracker
+    from core.turn import Cancellation, Turn
 
 
 @value(frozen=True, slots=True)

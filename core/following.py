@@ -14,7 +14,7 @@ from core.notices import notice
 from core.progress import Progress
 from core.reading import Reading
 from core.record import record_of_error
-from core.store import Disposition, TurnEnd, TurnState
+from core.turn import Disposition, TurnEnd, TurnState
 
 
 class Following:

@@ -11,8 +11,8 @@ from core.files import Files
 from core.followed import Follower
 from core.patience import Patience
 from core.push import PushAgent, PushBook
-from core.store import Observation, Turn
 from core.telemetry import Telemetry
+from core.turn import Observation, Turn
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,9 @@ from contextlib import suppress
 
 from core.errors import StoreUnavailable
 from core.plugin import AgentPlugin, PreviewFrame
-from core.store import Deliveries, Turn
+from core.store import Deliveries
 from core.telemetry import Telemetry
+from core.turn import Turn
 
 FIRST_AFTER = 0.3  # seconds; what is answered faster needs no preview
 HARD_END = 300.0  # seconds; no sign of activity outlives this, whatever became of the turn

@@ -22,17 +22,8 @@ from core.preview import Preview
 from core.push import PushTarget
 from core.record import kind_of, record_of
 from core.steps import MadeKnown
-from core.store import (
-    Disposition,
-    InboxRecord,
-    Observation,
-    RemoteTask,
-    SubmissionState,
-    Turn,
-    TurnEnd,
-    TurnState,
-)
 from core.telemetry import Telemetry
+from core.turn import Disposition, InboxRecord, Observation, RemoteTask, SubmissionState, Turn, TurnEnd, TurnState
 
 
 class Progress:

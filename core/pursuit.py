@@ -20,8 +20,8 @@ from core.helm import Delegate, Helm
 from core.preview import Preview
 from core.progress import Progress
 from core.pushing import Pushing
-from core.store import Disposition, Turn
 from core.submitting import Submitting
+from core.turn import Disposition, Turn
 
 
 class Pursuit:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from core.agent import TaskRef
 
 if TYPE_CHECKING:
-    from core.store import Turn
+    from core.turn import Turn
 
 SECRET = 32  # bytes of randomness, in the path and in the secret each
 LONGEST_ID = 64  # characters; ours have 43

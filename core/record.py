@@ -4,7 +4,7 @@ from core.agent import Artifact, ArtifactUpdate, Reply, Road, Snapshot, StatusUp
 from core.assembly import Change
 from core.errors import AgentError
 from core.parts import text_of
-from core.store import InboxRecord
+from core.turn import InboxRecord
 
 RECORD_CAP = 4096  # characters of the words in one record
 

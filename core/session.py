@@ -18,8 +18,9 @@ from typing import Protocol
 from core.clock import Clock
 from core.errors import Busy, FloodFromSender
 from core.persistence import patiently
-from core.store import Ready, Turn, Turns
+from core.store import Ready, Turns
 from core.telemetry import Telemetry
+from core.turn import Turn
 
 BUSY_RETRY = 2.0  # seconds; what a full queue tells its senders: long enough to drain some, short for a person
 COLLECTED = 20  # messages in one turn at most, where an account collects

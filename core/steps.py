@@ -11,7 +11,7 @@ from core.parts import Attached, Part, Text, say_the_same
 
 if TYPE_CHECKING:
     from core.assembly import Assembly
-    from core.store import Turn, TurnEnd
+    from core.turn import Turn, TurnEnd
 
 
 class MadeKnown:

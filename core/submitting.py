@@ -29,7 +29,7 @@ from core.parts import Attached
 from core.progress import Progress
 from core.pushing import Pushing
 from core.record import record_of_error
-from core.store import SubmissionState, TurnEnd, TurnState
+from core.turn import SubmissionState, TurnEnd, TurnState
 
 
 @dataclass(slots=True)

@@ -29,8 +29,9 @@ from core.pursuit import Pursuit
 from core.push import PushBook, PushTarget
 from core.record import kind_of
 from core.steps import failed
-from core.store import Observation, OpenTask, SubmissionState, Told, Turn, TurnEnd, Turns, TurnState
+from core.store import Turns
 from core.telemetry import Telemetry
+from core.turn import Observation, OpenTask, SubmissionState, Told, Turn, TurnEnd, TurnState
 from core.vigil import Vigils
 
 PUSHES_WAITING = 1000  # beyond it agents are told to come back; a push may hold a whole task of some MB

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from core.agent import TaskRef, TaskState
 from core.errors import AgentError, TaskUnknown
 from core.helm import Helm
-from core.store import Turn
+from core.turn import Turn
 
 
 class Vigils:

@@ -2,7 +2,7 @@
 
 from core.agent import TaskState
 from core.delivery import DeliveryState
-from core.store import Disposition
+from core.turn import Disposition
 
 SESSION_STATES = ("active", "idle")  # whether anything of it is queued, at work or waiting
 # What the gateway makes of a task beside its agent's own word, where that is more than following it.

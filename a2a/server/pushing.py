@@ -25,7 +25,7 @@ from core.followed import FollowedRecords, Report, Said, Step, Target, state_now
 from core.identity import Source
 from core.parts import Attached, part_from_json, part_to_json
 from core.seal import Seal
-from core.store import Turn
+from core.turn import Turn
 
 CONFIGS = 10  # of one task; each costs a request for every change
 TIMEOUTS = Timeouts(connect=5.0, head=15.0, idle=15.0, whole=20.0)  # 4.3.3: 10 to 30 seconds

@@ -9,7 +9,7 @@ from a2a.server.served_live import Live, Position
 from core.agent import Artifact, ArtifactUpdate, TaskState
 from core.clock import Instant
 from core.followed import FollowedRecords, Report, Step
-from core.store import Turn
+from core.turn import Turn
 
 
 class Lives:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from core.agent import TaskState
-from core.store import Disposition
+from core.turn import Disposition
 from gateway.api import Item, Page
 from gateway.states import MADE_OF_TASKS
 from gateway.store.sqlite.names import number, turn_of

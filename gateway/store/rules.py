@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from core.agent import TaskState
 from core.errors import ConfigurationError
-from core.store import Disposition, SubmissionState, Turn, TurnEnd, TurnState
+from core.turn import Disposition, SubmissionState, Turn, TurnEnd, TurnState
 
 HOUR = 3600.0  # seconds
 DAY = 24 * HOUR

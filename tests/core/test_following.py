@@ -12,8 +12,9 @@ from core.parts import Text
 from core.patience import Patience
 from core.push import PushTarget
 from core.routes import Routes
-from core.store import Disposition, Observation, Store, Turn
+from core.store import Store
 from core.tracker import PUSHES_WAITING
+from core.turn import Disposition, Observation, Turn
 from tests.doubles.agent import FakeAgent, context, status, task, task_id
 from tests.doubles.world import SOON, World, world
 from tests.waiting import until

@@ -18,7 +18,7 @@ from core.delivery import DeliveryState, Refusal
 from core.envelope import Inbound
 from core.notices import NOTICES
 from core.parts import Text
-from core.store import Disposition, SubmissionState
+from core.turn import Disposition, SubmissionState
 from gateway.api import PREFIX, ControlApi
 from gateway.cli import FAILED, MISCONFIGURED, OK, run_gateway
 from gateway.cli_commands import app

@@ -8,7 +8,7 @@ from core.clock import Instant
 from core.delivery import DeliveryState
 from core.followed import Followed, FollowedPage, Step, Target, Wanted, state_now
 from core.identity import Address, Source
-from core.store import Turn
+from core.turn import Turn
 from tests.doubles.deliveries import DeliveryTables
 from tests.doubles.tables import ConversationRow, ThreadRow, WorkRow
 

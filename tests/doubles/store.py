@@ -18,24 +18,8 @@ from core.parts import text_of
 from core.plugin import Cursor, Entry
 from core.push import PushTarget
 from core.router import AskWhich, Join, Start, ThreadFact, pick_thread
-from core.store import (
-    Admission,
-    Admitted,
-    AlreadySeen,
-    Cancellation,
-    DeskView,
-    Disposition,
-    HeldWindow,
-    NotAdmitted,
-    Observation,
-    OpenTask,
-    Ready,
-    SubmissionState,
-    Turn,
-    TurnEnd,
-    TurnState,
-    Work,
-)
+from core.store import Admission, Admitted, AlreadySeen, DeskView, HeldWindow, NotAdmitted, Ready, Work
+from core.turn import Cancellation, Disposition, Observation, OpenTask, SubmissionState, Turn, TurnEnd, TurnState
 from gateway.store.rules import TEXT_SHOWN, is_open, state_after
 from tests.doubles.deliveries import SHOWN, UNKNOWN
 from tests.doubles.followed import FollowedTables

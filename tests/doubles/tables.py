@@ -12,7 +12,8 @@ from core.followed import Heard, Said, Target
 from core.identity import Address, Person, Source
 from core.ids import new_id
 from core.push import PushTarget
-from core.store import HeldWindow, RemoteTask, Turn, TurnState
+from core.store import HeldWindow
+from core.turn import RemoteTask, Turn, TurnState
 from gateway.store.rules import Policy
 
 ACTIVE = ("queued", "running", "waiting")

@@ -10,7 +10,7 @@ from core.agent import TaskState
 from core.clock import Instant
 from core.delivery import RenderedPiece
 from core.envelope import Unreadable
-from core.store import Observation
+from core.turn import Observation
 from gateway.live_records import TEXT_SHOWN, LiveRecords
 from gateway.store.records import iso
 from gateway.store.sqlite import SqliteStore

@@ -21,17 +21,8 @@ from core.envelope import Candidate, Inbound
 from core.identity import Source
 from core.ids import new_id
 from core.parts import Text
-from core.store import (
-    Admitted,
-    InboxRecord,
-    Observation,
-    RemoteTask,
-    Settlement,
-    SubmissionState,
-    Turn,
-    TurnEnd,
-    TurnState,
-)
+from core.store import Admitted, Settlement
+from core.turn import InboxRecord, Observation, RemoteTask, SubmissionState, Turn, TurnEnd, TurnState
 from gateway.store.sqlite import SqliteStore
 from gateway.store.sqlite.connection import PRAGMAS
 

@@ -15,19 +15,8 @@ from core.identity import Source
 from core.ids import new_id
 from core.parts import Part, Text
 from core.plugin import Leases, PluginState
-from core.store import (
-    Admitted,
-    InboxRecord,
-    NotBefore,
-    Observation,
-    RemoteTask,
-    Settlement,
-    Store,
-    SubmissionState,
-    Turn,
-    TurnEnd,
-    TurnState,
-)
+from core.store import Admitted, NotBefore, Settlement, Store
+from core.turn import InboxRecord, Observation, RemoteTask, SubmissionState, Turn, TurnEnd, TurnState
 
 DESK = Source("telegram", "desk")
 OTHER = Source("telegram", "other")

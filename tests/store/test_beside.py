@@ -2,7 +2,7 @@
 
 from core.agent import Road, TaskState
 from core.delivery import DeliveryState
-from core.store import Disposition, InboxRecord, Observation
+from core.turn import Disposition, InboxRecord, Observation
 from tests.store.line import Line, answered, message, piece, task
 
 

@@ -8,7 +8,8 @@ import pytest
 from core.agent import TaskState
 from core.delivery import Delivery, DeliveryState, Op
 from core.envelope import ContextScope
-from core.store import NotBefore, Observation, Settlement, Turn
+from core.store import NotBefore, Settlement
+from core.turn import Observation, Turn
 from tests.store.line import DESK, HOUR, Line, answered, message, piece, task
 
 DELIVERED, UNKNOWN, QUEUED, DEAD = (

@@ -4,7 +4,8 @@ import pytest
 
 from core.agent import TaskState
 from core.delivery import DeliveryState
-from core.store import Admitted, Disposition, Observation, SubmissionState, TurnEnd, TurnState
+from core.store import Admitted
+from core.turn import Disposition, Observation, SubmissionState, TurnEnd, TurnState
 from tests.store.line import Line, message, piece, task, unknown
 
 LATER = 1 << 40  # a seq that no message has yet

@@ -23,17 +23,8 @@ from core.envelope import Candidate, Moved
 from core.followed import Made, Said, Step
 from core.parts import Attached, Text
 from core.router import Join, Start
-from core.store import (
-    Admitted,
-    AlreadySeen,
-    NotBefore,
-    Observation,
-    Settlement,
-    SubmissionState,
-    Turn,
-    TurnEnd,
-    TurnState,
-)
+from core.store import Admitted, AlreadySeen, NotBefore, Settlement
+from core.turn import Observation, SubmissionState, Turn, TurnEnd, TurnState
 from gateway.store.sqlite import SqliteStore
 from tests.doubles.store import MemoryStore
 from tests.store.line import DESK, HOUR, Engine, ManualClock, message, piece, task

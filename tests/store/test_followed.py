@@ -10,7 +10,8 @@ from core.followed import Made, Report, Said, Step, Target, Wanted
 from core.identity import Address
 from core.parts import Attached, Data, File, Text
 from core.router import Join, Start
-from core.store import Admitted, NotAdmitted, Observation, SubmissionState, Turn, TurnEnd, TurnState
+from core.store import Admitted, NotAdmitted
+from core.turn import Observation, SubmissionState, Turn, TurnEnd, TurnState
 from gateway.store.sqlite import SqliteStore
 from tests.store.line import DESK, HOUR, OTHER, Line, answered, asking, message, piece
 

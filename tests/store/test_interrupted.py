@@ -4,7 +4,7 @@ import pytest
 
 from core.agent import TaskState
 from core.parts import Text
-from core.store import Observation, Turn, TurnEnd, TurnState
+from core.turn import Observation, Turn, TurnEnd, TurnState
 from gateway.store.records import Records
 from gateway.store.sqlite import SqliteStore
 from tests.store.line import Line, asking, task

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from core.agent import TaskState
 from core.push import PushTarget
-from core.store import Observation, TurnEnd, TurnState
+from core.turn import Observation, TurnEnd, TurnState
 from tests.store.line import Line, asking, task
 
 

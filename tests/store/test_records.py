@@ -11,7 +11,7 @@ from core.delivery import DeliveryState
 from core.envelope import Unreadable
 from core.errors import StoreUnavailable
 from core.identity import Address
-from core.store import Disposition, Observation, TurnEnd, TurnState
+from core.turn import Disposition, Observation, TurnEnd, TurnState
 from gateway.states import MADE_OF_TASKS
 from gateway.store.records import Records
 from gateway.store.sqlite import SqliteStore

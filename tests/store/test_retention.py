@@ -8,7 +8,8 @@ import pytest
 from core.agent import TaskState
 from core.delivery import DeliveryState
 from core.envelope import ContextScope
-from core.store import AlreadySeen, Disposition, Observation, TurnEnd, TurnState
+from core.store import AlreadySeen
+from core.turn import Disposition, Observation, TurnEnd, TurnState
 from gateway.store.sqlite import SqliteStore
 from gateway.store.sqlite.retention import FIRST_SHARE, ROUND, STEP, KeyRound
 from tests.store.line import DESK, HOUR, Line, ManualClock, message, piece, task

@@ -6,7 +6,7 @@ import pytest
 
 from core.agent import TaskState
 from core.envelope import Candidate
-from core.store import Observation, SubmissionState, TurnEnd, TurnState
+from core.turn import Observation, SubmissionState, TurnEnd, TurnState
 from tests.store.line import Line, asking, message, piece, task
 
 

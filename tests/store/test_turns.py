@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from core.agent import TaskState
-from core.store import Observation, SubmissionState, TurnEnd, TurnState
+from core.turn import Observation, SubmissionState, TurnEnd, TurnState
 from tests.store.line import Line, answered, asking, message, piece, task
 
 

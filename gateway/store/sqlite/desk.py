@@ -7,7 +7,8 @@ from typing import Any
 import orjson
 
 from core.parts import part_from_json, text_of
-from core.store import Cancellation, DeskView, OpenTask, Ready, Work
+from core.store import DeskView, Ready, Work
+from core.turn import Cancellation, OpenTask
 from gateway.store.rules import TEXT_SHOWN
 from gateway.store.sqlite import followed
 from gateway.store.sqlite.names import number

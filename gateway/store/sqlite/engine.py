@@ -16,19 +16,9 @@ from core.identity import Address, Source
 from core.persistence import patiently
 from core.plugin import Cursor, Entry
 from core.push import PushTarget
-from core.store import (
-    Admission,
-    Cancellation,
-    DeskView,
-    HeldWindow,
-    NotBefore,
-    Observation,
-    OpenTask,
-    Ready,
-    Settlement,
-    Turn,
-)
+from core.store import Admission, DeskView, HeldWindow, NotBefore, Ready, Settlement
 from core.telemetry import Silent
+from core.turn import Cancellation, Observation, OpenTask, Turn
 from gateway.store.rules import Policy
 from gateway.store.sqlite import (
     admissions,

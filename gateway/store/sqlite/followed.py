@@ -12,7 +12,7 @@ from core.clock import Instant
 from core.followed import CancelReports, Followed, Heard, Report, Said, Step, Target, Wanted, state_now
 from core.identity import Source
 from core.parts import Attached, part_from_json, part_to_json
-from core.store import Told, Turn
+from core.turn import Told, Turn
 from gateway.store.rules import Policy
 from gateway.store.sqlite.deliveries import enqueue
 from gateway.store.sqlite.history import Rows

@@ -7,7 +7,8 @@ from core.envelope import ContextScope, Envelope
 from core.identity import Person, Source
 from core.ids import new_id
 from core.parts import Text
-from core.store import OpenTask, Ready, Turn
+from core.store import Ready
+from core.turn import OpenTask, Turn
 from gateway.store.sqlite import envelopes, followed
 from gateway.store.sqlite.admissions import join_thread
 from gateway.store.sqlite.desk import close_question

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from core.clock import Instant
-from core.store import InboxRecord, Observation, RemoteTask, Turn, TurnEnd, TurnState
+from core.turn import InboxRecord, Observation, RemoteTask, Turn, TurnEnd, TurnState
 from gateway.store.rules import Policy, is_troubled, state_after
 from gateway.store.sqlite import followed
 from gateway.store.sqlite.deliveries import enqueue

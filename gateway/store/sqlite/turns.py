@@ -11,13 +11,8 @@ from core.clock import Instant
 from core.envelope import Envelope
 from core.identity import Person
 from core.parts import Attached, part_from_json
-from core.store import (
-    Disposition,
-    Ready,
-    RemoteTask,
-    SubmissionState,
-    Turn,
-)
+from core.store import Ready
+from core.turn import Disposition, RemoteTask, SubmissionState, Turn
 from gateway.store.sqlite import followed
 from gateway.store.sqlite.memory import Live, Memory, Place
 from gateway.store.sqlite.names import name, number
