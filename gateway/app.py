@@ -37,7 +37,7 @@ from gateway.sealing import SECRET_KEY, KeySeal
 from gateway.store.records import Records
 from gateway.store.rules import Policy
 from gateway.store.sqlite import SqliteStore
-from gateway.supervisor import Supervisor
+from gateway.supervisor import Supervisor, innermost
 from gateway.telemetry import Telemetry, standard_telemetry
 from gateway.version import VERSION
 
@@ -59,19 +59,12 @@ def run(settings: Settings, reread: Callable[[], Settings]) -> int:
             with asyncio.Runner(loop_factory=_loop_factory()) as runner:
                 runner.run(_serve(settings, reread, telemetry))
         except (ConfigurationError, OSError, ExceptionGroup) as failure:
-            error = _only(failure)
+            error = innermost(failure)
             if not isinstance(error, ConfigurationError | OSError):
                 raise
             telemetry.event("gateway.failed", level="error", error=str(error))
             return 2 if isinstance(error, ConfigurationError) else 1
     return 0
-
-
-def _only(failure: Exception) -> Exception:
-    """What went wrong, without the task groups around it."""
-    while isinstance(failure, ExceptionGroup) and len(failure.exceptions) == 1:
-        failure = failure.exceptions[0]
-    return failure
 
 
 async def _serve(settings: Settings, reread: Callable[[], Settings], telemetry: Telemetry) -> None:

@@ -139,7 +139,7 @@ class Supervisor:
                 raise
             return error  # something inside was cancelled, not this plugin: a failure like any other
         except Exception as error:
-            return _innermost(error)
+            return innermost(error)
         return None
 
     def _failed(self, charge: _Charge, error: BaseException | None, decision: RestartDecision) -> None:
@@ -171,7 +171,7 @@ class Supervisor:
         charge.health = PluginHealth(state, now, reason, restarts, None if delay is None else now + delay)
 
 
-def _innermost(error: Exception) -> Exception:
+def innermost(error: Exception) -> Exception:
     """The one failure inside a task group's wrapping; a group of several stays one."""
     while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
