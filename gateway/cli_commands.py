@@ -3,7 +3,9 @@
 Each takes `--format human|json` and `--config FILE`, so that what is typed for one works for all.
 """
 
+import json
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
@@ -99,6 +101,25 @@ def _part(delivery: Item) -> str:
 
 def _counted(delivery: Item) -> dict[str, Any]:
     return {**{name: value for name, value in delivery.items() if name != "parts"}, "part": _part(delivery)}
+
+
+def _heard(task: Item) -> dict[str, Any]:
+    return {**task, "inbox": [_said(entry, task["task_id"]) for entry in task["inbox"]]}
+
+
+def _said(entry: Item, task_id: str) -> dict[str, Any]:
+    """One thing that an agent said; what is so of nearly all of them is left out."""
+    try:
+        said = json.loads(entry["body"])
+    except ValueError:
+        return dict(entry)
+    if said.get("task") == task_id:
+        del said["task"]
+    if said.get("change") == "applied":
+        del said["change"]
+    if (time := said.pop("time", None)) is not None:
+        said["agent's_time"] = datetime.fromtimestamp(time, UTC).isoformat()
+    return {**{name: value for name, value in entry.items() if name != "body"}, **said}
 
 
 def command(arguments: Sequence[str]) -> int:
@@ -198,7 +219,7 @@ def task_list(config: Config = None, form: Format = Form.HUMAN, limit: Limit = 5
 @tasks.command(name="show")
 def task_show(id: Id, config: Config = None, form: Format = Form.HUMAN) -> None:
     """One task, with everything its agent said."""
-    show("tasks", id, config, form)
+    show("tasks", id, config, form, told=_heard)
 
 
 @tasks.command(name="refresh")

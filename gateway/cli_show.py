@@ -63,10 +63,7 @@ class Show:
             if isinstance(value, list) and value and isinstance(value[0], Mapping):
                 self.line(f"\n{label(key)}:")
                 for entry in value:
-                    self.line(
-                        "  "
-                        + "  ".join(f"{label(k)} {plain(v, k)}" for k, v in entry.items() if v not in ("", None, []))
-                    )
+                    self.line("  " + "  ".join(_said(k, v) for k, v in entry.items() if v not in ("", None, [])))
             elif value not in ("", None, []):
                 self.line(f"  {label(key):<{width}}  {plain(value, key)}")
 
@@ -95,6 +92,11 @@ def shorten(ids: Iterable[str]) -> Callable[[str], str]:
 def _shared(one: str, other: str) -> int:
     """How many characters two ids have in common at their beginning."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+
+
+def _said(key: str, value: object) -> str:
+    """When something was needs no label."""
+    return plain(value, key) if key == "time" else f"{label(key)} {plain(value, key)}"
 
 
 def label(key: str) -> str:

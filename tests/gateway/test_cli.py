@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -195,6 +196,27 @@ async def test_a_delivery_names_its_part_as_its_list_does(frontdesk: Type, ledge
     assert re.search(r"^  part +2/3$", shown, re.MULTILINE)
     assert not re.search(r"^  parts ", shown, re.MULTILINE)
     assert " 2/3 " in (await frontdesk("delivery", "list")).out
+
+
+async def test_what_an_agent_said_is_read_in_words_and_local_times(frontdesk: Type, ledger: Ledger) -> None:
+    said = {
+        "change": "late",
+        "task": "remote-1",
+        "state": "completed",
+        "time": 1796097310.5,
+        "text": "42",
+        "artifacts": [],
+    }
+    ledger.tasks_[1]["inbox"] = [
+        {"time": "2026-12-01T03:55:12.000Z", "road": "push", "kind": "task", "body": json.dumps(said)}
+    ]
+    shown = (await frontdesk("task", "show", "2")).out.splitlines()[-1]
+    stamps = (
+        f"{datetime.fromtimestamp(second, UTC).astimezone():%Y-%m-%d %H:%M:%S}" for second in (1796097312, 1796097310)
+    )
+    assert re.sub(r" \([^)]* (ago|from now)\)", "", shown) == (
+        "  {}  road push  kind task  change late  state completed  text 42  agent's time {}".format(*stamps)
+    )
 
 
 async def test_the_beginning_of_an_id_is_enough_when_no_other_shares_it(frontdesk: Type, ledger: Ledger) -> None:
