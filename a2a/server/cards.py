@@ -13,6 +13,8 @@ from a2a.server.settings import A2AServerSettings
 
 Json = dict[str, Any]
 
+WELL_KNOWN = ("/.well-known/agent-card.json", "/.well-known/agent.json")  # the second until 0.2
+
 _OLD_VERSION = "0.3.0"  # as cards of 0.3 write it
 _BINDINGS = ("JSONRPC", "HTTP+JSON")  # best first
 

@@ -14,9 +14,10 @@ from functools import partial
 
 from aiohttp import web
 
+from a2a.server import nobody
 from a2a.server.callers import Callers
 from a2a.server.card_serving import Cards
-from a2a.server.cards import path_of
+from a2a.server.cards import WELL_KNOWN, path_of
 from a2a.server.descriptions import Describe
 from a2a.server.door import Account, Door
 from a2a.server.negotiation import Extensions
@@ -29,8 +30,6 @@ from a2a.server.streams import HEARTBEAT, WRITE_LIMIT, Streams
 from core.clock import Clock
 from core.doors.ingress import Handle, Ingress, Route
 from core.telemetry import Telemetry
-
-WELL_KNOWN = ("/.well-known/agent-card.json", "/.well-known/agent.json")  # the second until 0.2
 
 LIVE = frozenset({"callers", "anonymous", "key_header"})  # settings that may change while calls come in
 
@@ -75,6 +74,7 @@ class Facade:
             yield from self._agent_routes(ingress, agent)
         if self._is_default:
             yield from self._card_routes(ingress, self._settings.exposed[0], "")
+            yield from nobody.routes()
 
     def change(self, settings: A2AServerSettings) -> None:
         """What of `settings` is LIVE holds from now on."""

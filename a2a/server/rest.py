@@ -41,6 +41,10 @@ _COMMON = (
 )
 _10 = (*_COMMON, ("GET", "/extendedAgentCard", Operation.EXTENDED_CARD))
 _03 = (*_COMMON, ("GET", "/card", Operation.EXTENDED_CARD))
+PATHS = (
+    *((V10, method, path, operation) for method, path, operation in _10),
+    *((V03_PROTO, method, f"/v1{path}", operation) for method, path, operation in _03),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +64,11 @@ class RestDoor:
 
     def resources(self) -> Iterator[Resource]:
         """Paths below the agent's own."""
-        for spelling, table, prefixes in ((V10, _10, ("", f"/{self._door.agent}")), (V03_PROTO, _03, ("/v1",))):
-            for method, path, operation in table:
-                for prefix in prefixes:
-                    yield Resource(method, prefix + path, self._handle(spelling, operation))
+        for spelling, method, path, operation in PATHS:
+            handle = self._handle(spelling, operation)
+            yield Resource(method, path, handle)
+            if spelling is V10:
+                yield Resource(method, f"/{self._door.agent}{path}", handle)
 
     def _handle(self, spelling: Spelling, operation: Operation) -> Handle:
         async def handle(request: web.Request, body: bytes) -> web.StreamResponse:

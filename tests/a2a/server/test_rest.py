@@ -109,6 +109,22 @@ async def test_other_methods_and_paths_are_not_served(site: Site, method: str, p
         assert answer.status == status
 
 
+@pytest.mark.parametrize("path", ["", "/", "/message:send", "/v1/message:send", "/message:stream"])
+async def test_under_a_name_that_no_agent_is_served_by_it_is_said_in_the_protocols_words(site: Site, path: str) -> None:
+    url = site.url.replace(f"/{AGENT}", "/nosuch")
+    answer = await site.ask("POST", url + path, body=message("echo x"))
+    error = answer.said["error"]
+    assert (answer.status, error["message"]) == (404, "no agent is served under this name")
+    assert error["code"] == (404 if len(path) > 1 else -32601)
+    assert AGENT not in str(answer.said)
+
+
+async def test_a_card_under_a_name_that_no_agent_is_served_by_is_said_to_be_of_nobody(site: Site) -> None:
+    url = site.url.replace(f"/{AGENT}", "/nosuch")
+    answer = await site.ask("GET", f"{url}/.well-known/agent-card.json")
+    assert (answer.status, answer.said["error"]["status"]) == (404, "NOT_FOUND")
+
+
 async def test_who_comes_when_there_is_too_much_to_do_is_told_when_to_come_again(site: Site) -> None:
     site.tasks.error = Overloaded("too much to do", retry_after=2.0)
     answer = await site.rest("GET", "/tasks/x")
