@@ -11,17 +11,8 @@ from core.router import Join, Start
 from core.values import value
 
 
-class MessageKind(StrEnum):
-    FORWARD = "forward"
-    ASSIGNMENT = "assignment"
-    COLLABORATION_REQUEST = "collaboration_request"
-    REPLY = "reply"
-    NOTIFICATION = "notification"
-
-
 class ContextScope(StrEnum):
     FULL = "full"
-    SLICED = "sliced"
     NOTIFY = "notify"  # history and live events only: never starts work, never a delivery
 
 

@@ -104,11 +104,10 @@ class Supervisor:
         charge = self._charges[name] = _Charge(name, run, health, report)
         return tasks.create_task(self._keep(charge), name=f"plugin {name}")
 
-    def revive(self, name: str | None = None) -> None:
-        """Try a stopped or waiting plugin now; every one of them when no name is given."""
+    def revive(self) -> None:
+        """Try every stopped or waiting plugin now."""
         for charge in self._charges.values():
-            if name in (None, charge.name):
-                charge.revived.set()
+            charge.revived.set()
 
     def states(self) -> dict[str, PluginHealth]:
         return {name: charge.health for name, charge in self._charges.items()}

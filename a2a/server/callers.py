@@ -8,7 +8,6 @@ in, and whoever shows two secrets must be the same by both.
 import hashlib
 import hmac
 import secrets
-from collections.abc import Callable
 
 from aiohttp import web
 
@@ -77,9 +76,6 @@ class Callers:
         if caller is None:
             raise Refusal(401, reason, headers={"WWW-Authenticate": self._challenges})
         return caller
-
-
-Identify = Callable[[web.Request], Caller]
 
 
 def _caller(account: str, settings: CallerSettings) -> Caller:

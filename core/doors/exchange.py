@@ -50,6 +50,11 @@ _OWN_HEADERS = frozenset(
 )
 
 
+# What a request says unless its caller says otherwise. Without a word on encodings a server may choose any (RFC 9110,
+# 12.5.3).
+_USUAL_HEADERS = CIMultiDict({"Accept": "*/*", "Accept-Encoding": "identity", "User-Agent": "frontdesk"})
+
+
 @dataclass(frozen=True, slots=True)
 class Timeouts:
     """Seconds, by phase. `whole` bounds the phases of a `request` together; a stream has no such end."""
@@ -62,10 +67,9 @@ class Timeouts:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Connections of one policy, and the headers that each request over them has unless its caller says otherwise."""
+    """Connections of one policy."""
 
     connections: aiohttp.TCPConnector
-    headers: CIMultiDict[str]
     loop: asyncio.AbstractEventLoop
 
 
@@ -184,7 +188,7 @@ class Exchange:
             raise self._failure(error) from error
 
     def _request(self, pool: Pool, method: str, body: bytes | None) -> Request:
-        headers = pool.headers.copy()
+        headers = _USUAL_HEADERS.copy()
         headers.update(self._headers)
         if body and len(body) > _LARGE_BODY:
             return Request(method, URL(self._url), headers=headers, data=io.BytesIO(body), loop=pool.loop)

@@ -16,7 +16,6 @@ from types import TracebackType
 from typing import Self
 
 import aiohttp
-from multidict import CIMultiDict
 
 from core.doors.addresses import OutboundPolicy, check_url
 from core.doors.connections import CheckedResolver, Resolve, checked_socket, system_resolve
@@ -60,6 +59,9 @@ __all__ = (
     "check_url",
 )
 
+CONNECTIONS = 1024  # of one policy, at once; whoever comes then waits within its `connect`
+KEEPALIVE = 60.0  # seconds for which an idle connection is kept
+
 _NO_HEADERS: Mapping[str, str] = {}
 _TIMEOUTS = Timeouts()
 
@@ -91,18 +93,11 @@ class GuardedClient:
         resolve: Resolve = system_resolve,
         limit_per_host: int = 64,
         streams_per_host: int = 256,
-        limit: int = 1024,
-        keepalive: float = 60.0,  # seconds
         tls: ssl.SSLContext | None = None,
-        user_agent: str = "frontdesk",
     ) -> None:
         self._resolve = resolve
         self._per_host = {False: limit_per_host, True: streams_per_host}
-        self._limit = limit
-        self._keepalive = keepalive
         self._tls = tls
-        # Without a word on encodings a server may choose any (RFC 9110, 12.5.3).
-        self._headers = CIMultiDict({"Accept": "*/*", "Accept-Encoding": "identity", "User-Agent": user_agent})
         self._pools: dict[tuple[bool, bool], Pool] = {}
         self._stack = AsyncExitStack()
 
@@ -111,7 +106,7 @@ class GuardedClient:
             for streaming in (False, True):
                 connections = self._connections(private, self._per_host[streaming])
                 await self._stack.enter_async_context(connections)
-                self._pools[private, streaming] = Pool(connections, self._headers, asyncio.get_running_loop())
+                self._pools[private, streaming] = Pool(connections, asyncio.get_running_loop())
         return self
 
     async def __aexit__(
@@ -161,8 +156,8 @@ class GuardedClient:
             resolver=CheckedResolver(self._resolve, allow_private=private),
             socket_factory=checked_socket(allow_private=private),
             use_dns_cache=False,  # resolved and checked anew for each connection
-            limit=self._limit,
+            limit=CONNECTIONS,
             limit_per_host=limit_per_host,
-            keepalive_timeout=self._keepalive,
+            keepalive_timeout=KEEPALIVE,
             ssl=self._tls or True,
         )

@@ -42,11 +42,11 @@ class BadJson(ValueError):
         self.reason = reason
 
 
-def strict_json(raw: bytes, *, depth: int = MAX_DEPTH, reject_duplicate_keys: bool = True) -> object:
+def strict_json(raw: bytes) -> object:
     """The parsed value; raises `BadJson`. Escaped NUL characters are kept: the stores hold them."""
-    check_json_bytes(raw, depth=depth)
+    check_json_bytes(raw)
     try:
-        return json.loads(raw.decode(), object_pairs_hook=_without_duplicates if reject_duplicate_keys else None)
+        return json.loads(raw.decode(), object_pairs_hook=_without_duplicates)
     except BadJson:
         raise
     except ValueError as error:

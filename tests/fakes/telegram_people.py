@@ -90,9 +90,6 @@ class People:
         forum.topics[topic] = name
         return topic
 
-    def delete_topic(self, chat: int, topic: int) -> None:
-        del self.chats.chat(chat).topics[topic]
-
     def user_says(
         self,
         chat: int,
@@ -143,19 +140,6 @@ class People:
         message = self.chats.message(shown)
         body = {"id": query, "from": person(presser), "chat_instance": "1", "message": message, "data": data}
         return Said(self.updates.push({"callback_query": body}), chat, message_id, message)
-
-    def user_blocks(self, chat: int) -> int | None:
-        """The person blocks the bot: an update says so, and what the bot sends from now on is refused."""
-        self.block(chat)
-        member = {"user": self.chats.bot, "status": "member"}
-        body = {
-            "chat": self.chats.chat(chat).wire(),
-            "from": person(chat),
-            "date": int(time.time()),
-            "old_chat_member": member,
-            "new_chat_member": {**member, "status": "kicked", "until_date": 0},
-        }
-        return self.updates.push({"my_chat_member": body})
 
     def user_posts(
         self,

@@ -131,7 +131,7 @@ async def test_a_plugin_stopped_by_a_wrong_setting_waits_for_somebody_to_change_
         health = supervisor.states()["bad"]
         assert (health.state, health.next_try) == (PluginState.STOPPED, None)
         assert "the token is wrong" in health.reason
-        supervisor.revive("bad")
+        supervisor.revive()
         await plugin.until_it_works()
     assert plugin.tries == 2
 
