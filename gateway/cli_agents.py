@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from gateway.cli_asking import API, Config, Form, Format, Row
-from gateway.cli_client import CommandFailed, GatewayClient, segment
+from gateway.cli_asking import Config, Form, Format
+from gateway.cli_client import API, CommandFailed, GatewayClient, Item, segment
 from gateway.cli_show import Column, Show
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The agent's name in the configuration.")]
@@ -49,7 +49,7 @@ def agent_test(name: Name, config: Config = None, form: Format = Form.HUMAN) -> 
 def agent_agree(name: Name, config: Config = None, form: Format = Form.HUMAN) -> None:
     """Agree to a card that has changed: the agent gets messages again."""
     client = GatewayClient.of(config)
-    seen: Row = client.get(f"{API}/agents/{segment(name)}")["connection"]
+    seen: Item = client.get(f"{API}/agents/{segment(name)}")["connection"]
     if seen.get("state") != "paused":
         raise CommandFailed(f"{name} waits for no agreement: its state is {seen.get('state')}")
     said = {"fingerprint": str(seen["fingerprint"])}

@@ -7,7 +7,7 @@ import contextlib
 import http.client
 import ipaddress
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError, URLError
@@ -19,11 +19,9 @@ from config.settings import GatewaySettings
 from gateway.cli import FAILED, MISCONFIGURED
 from gateway.operator_token import OPERATOR_TOKEN
 
+API = "/api/v1"
 TIMEOUT = 30.0  # seconds for one answer; a cancel asks a remote agent first
 PAGE = 200  # items asked for at once
-SEARCHED = 10_000  # items looked through for a shortened id: as many as a list shows at most
-CANDIDATES = 5  # ids named where a shortened one is ambiguous
-FULL_ID = 32  # characters; ids of this length and more are taken as they are
 
 Item = dict[str, Any]
 
@@ -71,33 +69,6 @@ class GatewayClient:
             if cursor is None:
                 return
 
-    def find(self, path: str, short: str, *, by: str = "id", called: Sequence[str] = ()) -> str:
-        """The full id that a shortened one means: its beginning, or the number that ends it.
-
-        `called` are further names of such a record, which it may be asked for by as well.
-        """
-        if len(short) >= FULL_ID and not called:
-            return short
-        what = path.rpartition("/")[2].removesuffix("s").replace("deliverie", "delivery")
-        names = {
-            str(item[by]): [str(item[by]), *(str(item[name]) for name in called if item.get(name))]
-            for item in self.items(path, most=SEARCHED)
-        }
-        found = (
-            [full for full in names if short in (full, tail(full))]
-            or [full for full, own in names.items() if short in own]
-            or [full for full, own in names.items() if any(name.startswith(short) for name in own)]
-        )
-        if len(found) > 1:
-            named = ", ".join(" ".join(names[full]) for full in found[:CANDIDATES])
-            more = ", ..." if len(found) > CANDIDATES else ""
-            raise CommandFailed(f"'{short}' is the beginning of {len(found)} ids ({named}{more}); write more of it")
-        if found:
-            return found[0]
-        if len(short) >= FULL_ID:  # older than what was looked through, it may still be
-            return short
-        raise CommandFailed(f"no {what} begins with '{short}'; `frontdesk {what} list` shows them")
-
     def readiness(self) -> Item:
         """What /readyz says, ready or not."""
         return self._ask("GET", "/readyz", unready=True)
@@ -134,12 +105,6 @@ def base_of(gateway: GatewaySettings) -> str:
         if address.is_unspecified:  # it listens everywhere, loopback included
             host = "127.0.0.1" if address.version == 4 else "::1"
     return f"http://[{host}]:{gateway.port}" if ":" in host else f"http://{host}:{gateway.port}"
-
-
-def tail(full: str) -> str:
-    """The number at the end of a name such as TURN-34, which is unique among its kind; "" where there is none."""
-    beginning, _, number = full.rpartition("-")
-    return number if beginning and number.isdigit() else ""
 
 
 def segment(text: str) -> str:

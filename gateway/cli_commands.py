@@ -3,10 +3,8 @@
 Each takes `--format human|json` and `--config FILE`, so that what is typed for one works for all.
 """
 
-import json
-from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated
 
 import typer
 
@@ -14,61 +12,12 @@ from core.errors import ConfigurationError
 from gateway import cli_check, cli_doctor
 from gateway.cli import FAILED, MISCONFIGURED, OK, complain, run_gateway
 from gateway.cli_agents import agents
-from gateway.cli_asking import Config, Form, Format, FullId, Id, Limit, act, facts, list_, show
-from gateway.cli_client import CommandFailed, tail
-from gateway.cli_show import Column, Item, Show, when
+from gateway.cli_asking import Config, Form, Format, FullId, Id, Limit
+from gateway.cli_client import CommandFailed
+from gateway.cli_collections import DELIVERIES, SESSIONS, TASKS, UNREADABLE, facts
+from gateway.cli_show import Show
 from gateway.states import DELIVERY_STATES, SESSION_STATES, TASK_STATES
 from gateway.version import VERSION
-
-Short = Callable[[str], str]
-
-
-def session_columns(short: Short) -> tuple[Column, ...]:
-    return (
-        Column("REF", lambda it: short(it["ref"])),
-        Column("ACCOUNT", lambda it: it["account"]),
-        Column("CHAT", lambda it: f"{it['chat']}{' #' + it['topic'] if it.get('topic') else ''}"),
-        Column("AGENT", lambda it: it["agent"]),
-        Column("OWNER", lambda it: it["owner"]),
-        Column("SINCE", lambda it: when(it.get("created"))),
-    )
-
-
-def task_columns(short: Short) -> tuple[Column, ...]:
-    return (
-        Column("ID", lambda it: short(it["id"])),
-        Column("AGENT", lambda it: it["agent"]),
-        Column("STATE", lambda it: it["state"]),
-        Column("HERE", lambda it: it["disposition"]),
-        Column("LAST HEARD", lambda it: when(it.get("heard"))),
-        Column("TASK", lambda it: it["task_id"]),
-    )
-
-
-def delivery_columns(short: Short) -> tuple[Column, ...]:
-    return (
-        Column("ID", lambda it: tail(it["id"]) or short(it["id"])),
-        Column("STATE", lambda it: it["state"]),
-        Column("ACCOUNT", lambda it: it["account"]),
-        Column("CHAT", lambda it: it["chat"]),
-        Column("PART", _part),
-        Column("TRIES", lambda it: str(it["attempts"])),
-        Column("QUEUED", lambda it: when(it.get("queued"))),
-        Column("REASON", lambda it: it["reason"]),
-    )
-
-
-def unreadable_columns(short: Short) -> tuple[Column, ...]:
-    del short
-    return (
-        Column("ID", lambda it: it["id"]),
-        Column("ACCOUNT", lambda it: it["account"]),
-        Column("CHANNEL'S ID", lambda it: it["external_id"]),
-        Column("RECEIVED", lambda it: when(it.get("received"))),
-        Column("BYTES", lambda it: str(it["bytes"])),
-        Column("ERROR", lambda it: it["error"]),
-    )
-
 
 SessionState = Annotated[
     str | None, typer.Option("--state", help=f"Only those that are {' or '.join(SESSION_STATES)}.")
@@ -92,34 +41,6 @@ app.add_typer(envelopes, name="envelope")
 app.add_typer(tasks, name="task")
 app.add_typer(deliveries, name="delivery")
 app.add_typer(agents, name="agent")
-
-
-def _part(delivery: Item) -> str:
-    """People count from one."""
-    return f"{delivery['part'] + 1}/{delivery['parts']}"
-
-
-def _counted(delivery: Item) -> dict[str, Any]:
-    return {**{name: value for name, value in delivery.items() if name != "parts"}, "part": _part(delivery)}
-
-
-def _heard(task: Item) -> dict[str, Any]:
-    return {**task, "inbox": [_said(entry, task["task_id"]) for entry in task["inbox"]]}
-
-
-def _said(entry: Item, task_id: str) -> dict[str, Any]:
-    """One thing that an agent said; what is so of nearly all of them is left out."""
-    try:
-        said = json.loads(entry["body"])
-    except ValueError:
-        return dict(entry)
-    if said.get("task") == task_id:
-        del said["task"]
-    if said.get("change") == "applied":
-        del said["change"]
-    if (time := said.pop("time", None)) is not None:
-        said["agent's_time"] = datetime.fromtimestamp(time, UTC).isoformat()
-    return {**{name: value for name, value in entry.items() if name != "body"}, **said}
 
 
 def command(arguments: Sequence[str]) -> int:
@@ -177,13 +98,13 @@ def session_list(
     config: Config = None, form: Format = Form.HUMAN, limit: Limit = 50, state: SessionState = None
 ) -> None:
     """The newest conversations."""
-    list_("sessions", "ref", session_columns, "no conversation yet", config, form, limit, state)
+    SESSIONS.list_(config, form, limit, state)
 
 
 @sessions.command(name="show")
 def session_show(ref: Id, config: Config = None, form: Format = Form.HUMAN) -> None:
     """One conversation, with its timeline."""
-    show("sessions", ref, config, form, by="ref")
+    SESSIONS.show(ref, config, form)
 
 
 # ------------------------------------------------------------------------------------------------- envelopes
@@ -198,7 +119,7 @@ def envelope_show(id: FullId, config: Config = None, form: Format = Form.HUMAN) 
 @envelopes.command(name="unreadable")
 def envelope_unreadable(config: Config = None, form: Format = Form.HUMAN, limit: Limit = 50) -> None:
     """What was authentic and could not be read, the newest first."""
-    list_("unreadable", "id", unreadable_columns, "everything could be read", config, form, limit, None)
+    UNREADABLE.list_(config, form, limit)
 
 
 @envelopes.command(name="read")
@@ -213,25 +134,25 @@ def envelope_read(id: FullId, config: Config = None, form: Format = Form.HUMAN) 
 @tasks.command(name="list")
 def task_list(config: Config = None, form: Format = Form.HUMAN, limit: Limit = 50, state: TaskState = None) -> None:
     """The newest tasks."""
-    list_("tasks", "id", task_columns, "no task yet", config, form, limit, state)
+    TASKS.list_(config, form, limit, state)
 
 
 @tasks.command(name="show")
 def task_show(id: Id, config: Config = None, form: Format = Form.HUMAN) -> None:
     """One task, with everything its agent said."""
-    show("tasks", id, config, form, told=_heard)
+    TASKS.show(id, config, form)
 
 
 @tasks.command(name="refresh")
 def task_refresh(id: Id, config: Config = None, form: Format = Form.HUMAN) -> None:
     """Ask the agent how the task stands now."""
-    act("tasks", id, "refresh", lambda task: f"the agent says: {task.get('state')}", config, form)
+    TASKS.act(id, "refresh", lambda task: f"the agent says: {task.get('state')}", config, form)
 
 
 @tasks.command(name="cancel")
 def task_cancel(id: Id, config: Config = None, form: Format = Form.HUMAN) -> None:
     """Ask the agent to stop the task."""
-    act("tasks", id, "cancel", lambda task: f"asked to stop; the agent says: {task.get('state')}", config, form)
+    TASKS.act(id, "cancel", lambda task: f"asked to stop; the agent says: {task.get('state')}", config, form)
 
 
 @tasks.command(name="reply")
@@ -242,7 +163,7 @@ def task_reply(
     form: Format = Form.HUMAN,
 ) -> None:
     """Answer what the task asks, in the place of the person who was asked."""
-    act("tasks", id, "reply", lambda _: "passed on; its answer goes to the chat", config, form, body={"text": text})
+    TASKS.act(id, "reply", lambda _: "passed on; its answer goes to the chat", config, form, body={"text": text})
 
 
 # ------------------------------------------------------------------------------------------------- deliveries
@@ -253,22 +174,22 @@ def delivery_list(
     config: Config = None, form: Format = Form.HUMAN, limit: Limit = 50, state: DeliveryState = None
 ) -> None:
     """The newest deliveries; --state unknown shows what nobody can know."""
-    list_("deliveries", "id", delivery_columns, "no delivery yet", config, form, limit, state)
+    DELIVERIES.list_(config, form, limit, state)
 
 
 @deliveries.command(name="show")
 def delivery_show(id: Id, config: Config = None, form: Format = Form.HUMAN) -> None:
     """One delivery, with what it shows and its attempts."""
-    show("deliveries", id, config, form, told=_counted)
+    DELIVERIES.show(id, config, form)
 
 
 @deliveries.command(name="retry")
 def delivery_retry(id: Id, config: Config = None, form: Format = Form.HUMAN) -> None:
     """Show it once more, marked as a repeat where it may have been shown."""
-    act("deliveries", id, "retry", lambda delivery: f"now {delivery.get('state')}", config, form)
+    DELIVERIES.act(id, "retry", lambda delivery: f"now {delivery.get('state')}", config, form)
 
 
 @deliveries.command(name="discard")
 def delivery_discard(id: Id, config: Config = None, form: Format = Form.HUMAN) -> None:
     """Never send it."""
-    act("deliveries", id, "discard", lambda delivery: f"now {delivery.get('state')}", config, form)
+    DELIVERIES.act(id, "discard", lambda delivery: f"now {delivery.get('state')}", config, form)
