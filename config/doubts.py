@@ -6,6 +6,7 @@ is let in), `identity` (who the account is at its platform), `called_by` (who ca
 """
 
 from collections.abc import Collection, Iterator
+from urllib.parse import urlsplit
 
 from config.settings import GatewaySettings, PluginEntry
 from core.doors.addresses import OutboundPolicy, check_url
@@ -34,18 +35,21 @@ def why_closed(entry: PluginEntry) -> str:
 
 
 def _why_not_called(public_url: str, entry: PluginEntry) -> str:
-    caller, why = _said(entry, "called_by"), "is not set"
-    if not caller:
+    caller, why = _said(entry, "called_by"), _why_unfit(public_url)
+    if not caller or not why:
         return ""
-    if public_url:
-        try:
-            check_url(public_url, OutboundPolicy())
-        except Refused:
-            why = f"({public_url}) is no address of the internet"
-        else:
-            return ""
-    remedy = "set it to the address at which your proxy takes calls from there"
+    remedy = "set it to the https address at which your proxy takes calls from there"
     return f" is called by {caller} from the internet, and gateway.public_url {why}; {remedy}"
+
+
+def _why_unfit(public_url: str) -> str:
+    if not public_url:
+        return "is not set"
+    try:
+        check_url(public_url, OutboundPolicy())
+    except Refused:
+        return f"({public_url}) is no address of the internet"
+    return "" if urlsplit(public_url).scheme == "https" else f"({public_url}) is not https"
 
 
 def _said(entry: PluginEntry, name: str) -> str:

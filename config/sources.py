@@ -12,12 +12,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from config.problems import ConfigurationProblems, Problem, unknown
+from config.problems import ConfigurationProblems, Problem, shortened, unknown
 
 SECTIONS = ("gateway", "agents", "plugins")
 DEMO = Path(__file__).parent / "examples" / "demo.toml"
 FILE_LIMIT = 4 << 20  # bytes; far above any configuration written by hand
 DEEPEST = 20  # tables and lists inside each other; settings need five, and their readers may follow every level
+_TWICE = re.compile(r"Cannot declare \((.*)\) twice(.*)", re.DOTALL)
 OVERRIDE = re.compile(r"FRONTDESK_([A-Za-z0-9]+)__(.+)")
 
 
@@ -72,8 +73,7 @@ def _parse(path: Path) -> dict[str, Any]:
     except UnicodeDecodeError as error:
         raise ConfigurationProblems(str(path), [Problem("", "it is not UTF-8 text", "save it as UTF-8")]) from error
     except tomllib.TOMLDecodeError as error:
-        problem = Problem("", f"it is not TOML: {error}", "correct it at that place")
-        raise ConfigurationProblems(str(path), [problem]) from error
+        raise ConfigurationProblems(str(path), [_not_toml(str(error))]) from error
     except ValueError as error:  # Python's bound on what becomes an integer
         problem = Problem("", "it holds a number of thousands of digits", "correct that number")
         raise ConfigurationProblems(str(path), [problem]) from error
@@ -82,6 +82,15 @@ def _parse(path: Path) -> dict[str, Any]:
     if _depth(tables) > DEEPEST:
         raise ConfigurationProblems(str(path), [_too_deep("")])
     return tables
+
+
+def _not_toml(said: str) -> Problem:
+    """In the words of TOML's reader; but a table that stands twice it names as Python does."""
+    twice = _TWICE.search(said)
+    if not twice:
+        return Problem("", f"it is not TOML: {said}", "correct it at that place")
+    table = shortened(".".join(re.findall(r"'([^']*)'", twice[1])))
+    return Problem("", f"it is not TOML: [{table}] stands there twice{twice[2]}", "give one of them another name")
 
 
 def _too_deep(setting: str) -> Problem:

@@ -6,7 +6,7 @@ from typing import Any
 from config.isolation import isolating, left_out
 from config.problems import ConfigurationProblems
 from config.secrets import shown
-from config.settings import AccountSettings, Settings
+from config.settings import AccountSettings, GatewaySettings, PluginEntry, Settings
 from core.crashpoint import POINTS
 from gateway.cli_client import base_of
 from gateway.cli_show import Column, Show
@@ -49,7 +49,7 @@ def _in_words(settings: Settings) -> list[tuple[str, str]]:
     ]
     lines += [("agent", f"{entry.name} ({entry.kind})") for entry in settings.agents.values()]
     lines += [
-        ("account", f"{entry.name} ({entry.kind}), answered by {_answering(entry.account)}")
+        ("account", f"{entry.name} ({entry.kind}), answered by {_answering(entry.account)}{_called(entry, gateway)}")
         for entry in settings.plugins.values()
     ]
     lines += [("left out", f"{line} (the strictest)") for line in left_out(settings)]
@@ -60,6 +60,12 @@ def _answering(account: AccountSettings) -> str:
     """The account's agent, and those that its routes name."""
     others = dict.fromkeys(route.agent for route in account.routes if route.agent != account.agent)
     return f"{account.agent}, by routes {', '.join(others)}" if others else account.agent
+
+
+def _called(entry: PluginEntry, gateway: GatewaySettings) -> str:
+    """At which address, where its platform has to be told that."""
+    caller = getattr(entry.settings, "called_by", "")
+    return f"; {caller} is to call {gateway.public_url}/hooks/{entry.name}" if caller and gateway.public_url else ""
 
 
 def _as_json(settings: Settings) -> dict[str, Any]:

@@ -96,6 +96,7 @@ WECHAT = (
         ("https://127.0.0.1", "(https://127.0.0.1) is no address of the internet"),
         ("http://192.168.1.2:8080", "is no address of the internet"),
         ("https://localhost", "is no address of the internet"),
+        ("http://desk.example.com", "(http://desk.example.com) is not https; set it to the https address"),
         ("https://desk.example.com", ""),
     ],
 )

@@ -108,7 +108,9 @@ def test_two_accounts_that_differ_by_dashes_alone_are_refused(refused: Refusal) 
 
 @pytest.mark.case("T93")
 def test_one_account_written_twice_is_refused(refused: Refusal) -> None:
-    assert "it is not TOML" in refused(AGENT + PIGEON + PIGEON)
+    words = refused(AGENT + PIGEON + PIGEON)
+    assert "it is not TOML: [plugins.nest] stands there twice (at line" in words
+    assert words.endswith("; give one of them another name")
 
 
 @pytest.mark.case("DEL-21")

@@ -449,6 +449,14 @@ async def test_a_check_says_what_would_be_done(tmp_path: Path) -> None:
         assert words in ended.out
 
 
+async def test_a_check_says_which_address_has_to_be_told_to_an_accounts_platform(tmp_path: Path) -> None:
+    desk = '[plugins.desk]\nkind = "wechat"\nagent = "echo"\napp_id = "wx0123456789abcdef"\ntoken = "aToken"\n'
+    keys = f'encoding_aes_key = "{"A" * 43}"\ncustomer_service = false\naccess = {{ direct = "open" }}\n'
+    (tmp_path / "frontdesk.toml").write_text(f'[gateway]\npublic_url = "https://desk.example.com"\n{AGENT}{desk}{keys}')
+    ended = await typed("check", cwd=tmp_path)
+    assert "answered by echo; WeChat is to call https://desk.example.com/hooks/desk\n" in ended.out, ended.err
+
+
 @pytest.mark.case("T83")
 @pytest.mark.case("T52")
 async def test_a_check_never_shows_a_secret(tmp_path: Path) -> None:
