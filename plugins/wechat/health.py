@@ -22,6 +22,10 @@ _UNREAD = {  # by what is wrong with a push that the platform signed
     "stale": "pushes were signed more than 5 minutes ago or ahead by the clock here: set this machine's clock / "
     "按本机时钟，推送的签名时间相差超过 5 分钟：请校准本机时钟",
 }
+_UNREACHABLE = (
+    "the API does not answer; look at the network and api_base, it is tried again by itself / "
+    "平台接口没有应答：请检查网络和 api_base，会自动重试"
+)
 _ADDRESS = re.compile(r"invalid ip ([0-9a-fA-F.:]{3,45})")
 
 
@@ -55,6 +59,8 @@ class Health(AccountHealth[State]):
 
     @property
     def trouble(self) -> str:
+        if self.state == "unreachable" and not self._is_unread:
+            return f"{self.note}: {_UNREACHABLE}"
         return self.note if self.state in ("unreachable", "unauthorised") or self._is_unread else ""
 
     @property
@@ -63,7 +69,7 @@ class Health(AccountHealth[State]):
 
     def _note(self, failure: ApiFailure) -> str:
         meaning = meaning_of(failure.code or 0)
-        note = f"{failure.code}: {meaning.en} / {meaning.zh}"
+        en, zh = meaning.en, meaning.zh
         if failure.code == 40164 and (found := _ADDRESS.search(failure.said)):
-            note += f"; add {found[1]} there (basic configuration, IP allow-list)"
-        return note
+            en, zh = f"{en}: add {found[1]} to it", f"{zh}：请添加 {found[1]}"
+        return f"{failure.code}: {en} / {zh}"

@@ -13,12 +13,14 @@ from core.identity import Address, Source
 from core.plugin import Host, PreviewFrame
 from core.seal import NoSeal, Seal
 from core.store import Store
+from gateway.log_lines import redactor
 from gateway.sealing import KeySeal
 from plugins.wechat.plugin import WechatPlugin
 from tests.doubles.store import MemoryStore
 from tests.doubles.world import Events
 from tests.fakes.scripting import cut_after_accepting, http_status
 from tests.fakes.wechat import FakeWechat, errcode
+from tests.peers.processes import free_port
 from tests.plugins.telegram.intake import NoHistory
 from tests.plugins.wechat.account import ANN, BOB, account, settings
 from tests.waiting import until
@@ -126,7 +128,14 @@ async def test_an_address_that_is_not_listed_is_named_and_raises_no_storm(alone:
     assert platform.token_fetches == 1
     health = alone.plugin.health
     assert health["state"] == "unauthorised"
-    assert "add 203.0.113.9 there" in str(health["note"])
+    assert "IP allow-list: add 203.0.113.9 to it" in str(health["note"])
+    assert redactor()(str(health["note"])) == health["note"], "what stands in the log is whole"
+
+
+async def test_an_api_that_does_not_answer_is_named_with_what_to_look_at(platform: FakeWechat, store: Store) -> None:
+    async with account(platform, store, api_base=f"http://127.0.0.1:{free_port()}") as there:
+        await until(lambda: there.plugin.health["state"] == "unreachable")
+        assert "look at the network and api_base" in str(there.plugin.health["trouble"])
 
 
 async def test_a_wrong_secret_is_seen_at_the_start(platform: FakeWechat, store: Store) -> None:
