@@ -4,16 +4,25 @@
 """
 
 import asyncio
+import contextlib
 import itertools
 import sys
 import time
 
-from aiohttp import ClientError
+from aiohttp import ClientConnectorError, ClientError
 
 from tests.fakes.wechat import AES_KEY, APP_ID, APP_SECRET, TOKEN, FakeWechat, open_id
 from tests.fakes.wechat_pushes import Pushes
 
 PERSON = open_id("you")
+NO_SUCH_PATH = "compare the path: it is /hooks/ and the account's name"
+REMEDIES = {
+    200: NO_SUCH_PATH,  # another page of the gateway
+    403: "compare token, and the clocks",
+    404: NO_SUCH_PATH,
+    405: NO_SUCH_PATH,
+    503: "the account is still starting",
+}
 
 
 async def main(url: str) -> None:
@@ -22,24 +31,37 @@ async def main(url: str) -> None:
         platform.message_ids = itertools.count(time.time_ns() // 1000)
         print(f'app_id = "{APP_ID}"\napi_base = "{platform.base}"', flush=True)
         print(f"export WECHAT_SECRET={APP_SECRET} WECHAT_TOKEN={TOKEN} WECHAT_AES_KEY={AES_KEY}", flush=True)
+        if sys.stdin.isatty():
+            print("Now start the gateway in the other terminal, and enter lines here; Ctrl-C ends it.", flush=True)
         async with asyncio.TaskGroup() as tasks:
             showing = tasks.create_task(show(platform))
-            while line := await asyncio.to_thread(sys.stdin.readline):
+            async for line in await typed():
                 print(await check(pushes), end="", flush=True)
-                tasks.create_task(pushes.says(PERSON, line.strip()))
+                tasks.create_task(pushes.says(PERSON, line.decode().strip()))
             await asyncio.sleep(1.0)  # what was typed last may still be answered
             showing.cancel()
+
+
+async def typed() -> asyncio.StreamReader:
+    """Standard input; a thread that reads it would outlast Ctrl-C."""
+    reader = asyncio.StreamReader()
+    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    return reader
 
 
 async def check(pushes: Pushes) -> str:
     """What the platform says when the URL is submitted, and "" when it takes it."""
     try:
         status, echo, _ = await pushes.get({**pushes.query(), "echostr": "4711"})
+    except ClientConnectorError:
+        why = "nobody answers there; start the gateway, and compare host and port"
     except ClientError as error:
-        return f"! the platform would not take the URL: {error}\n"
-    if (status, echo) == (200, "4711"):
-        return ""
-    return f"! the platform would not take the URL: HTTP {status}; compare token, and the clocks\n"
+        why = str(error)
+    else:
+        if (status, echo) == (200, "4711"):
+            return ""
+        why = f"HTTP {status}; {REMEDIES.get(status, 'look at the log of the gateway')}"
+    return f"! the platform would not take the URL: {why}\n"
 
 
 async def show(platform: FakeWechat) -> None:
@@ -55,4 +77,7 @@ async def show(platform: FakeWechat) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1]))
+    if len(sys.argv) != 2 or not sys.argv[1].startswith(("http://", "https://")):
+        sys.exit(f"usage: {(__doc__ or '').splitlines()[-1]}")
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(main(sys.argv[1]))

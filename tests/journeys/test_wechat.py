@@ -37,7 +37,7 @@ async def running(command: Sequence[str]) -> AsyncIterator[tuple[asyncio.StreamW
         yield process.stdin, process.stdout
     finally:
         process.terminate()
-        await process.wait()
+        await process.communicate()  # to the end of its output, so that its pipes are closed too
 
 
 @pytest.mark.parametrize("name", ["wechat.md", "wechat.zh.md"])
@@ -85,6 +85,36 @@ async def test_the_platform_of_the_tests_can_be_tried_by_hand(tmp_path: Path) ->
                 await shown.readline()
             typed.write(b"Friday\n")
             assert (await shown.readline()).startswith(b"< Your table is booked"), "taken for one of the first start"
+
+
+@pytest.mark.parametrize(
+    ("path", "token", "words"),
+    [
+        ("/", TOKEN, b"compare the path: it is /hooks/ and the account's name"),
+        ("/hooks", TOKEN, b"compare the path: it is /hooks/ and the account's name"),
+        ("/hooks/desk", "another", b"compare token, and the clocks"),
+    ],
+)
+async def test_the_platform_of_the_tests_says_why_it_would_not_take_the_address(
+    tmp_path: Path, path: str, token: str, words: bytes
+) -> None:
+    async with within(PATIENCE), official_account(tmp_path / "desk", echo, token=token) as line:
+        await line.gateway.start()
+        assert words in await said_by_the_platform(f"{line.gateway.base}{path}")
+
+
+async def test_the_platform_of_the_tests_says_that_nobody_answers() -> None:
+    said = await said_by_the_platform(f"http://127.0.0.1:{free_port()}/hooks/desk")
+    assert b"nobody answers there; start the gateway" in said
+
+
+async def said_by_the_platform(url: str) -> bytes:
+    """After its settings, when a first line is typed."""
+    async with running((sys.executable, "-m", "tests.fakes.wechat_console", url)) as (typed, shown):
+        for _ in range(3):
+            await shown.readline()
+        typed.write(b"hello\n")
+        return await shown.readline()
 
 
 @pytest.mark.case("DEL-03")
