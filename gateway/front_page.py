@@ -21,6 +21,7 @@ _PAGE = """<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
 <title>Frontdesk</title>
 <h1>Frontdesk</h1>
 <p>A gateway from chats to agents runs here.</p>

@@ -22,7 +22,7 @@ from plugins.webchat import pages
 from plugins.webchat.render import payloads_of
 from plugins.webchat.settings import WebchatSettings
 from plugins.webchat.streams import Streams, TooManyStreams
-from plugins.webchat.translate import BadMessage, inbound, read
+from plugins.webchat.translate import BadMessage, inbound, not_let_in, read
 from plugins.webchat.visitors import Visitor, Visitors
 
 if TYPE_CHECKING:
@@ -134,7 +134,8 @@ class WebchatPlugin:
         except StoreUnavailable as error:
             raise _later(503, "store", error.retry_after) from error
         if isinstance(admission, Refused) or not admission.envelope:
-            raise Refusal(403, "not_allowed", detail=f"This visitor is not let in; its id is {visitor.id}.")
+            detail = not_let_in(visitor.id, self._settings.language or said.language or "")
+            raise Refusal(403, "not_allowed", detail=detail)
         own = {"id": admission.envelope, "at": self._clock.now(), "own": True, "text": message.text}
         self._streams.entry(visitor.id, own | {"sent": message.id})
         return _json({"accepted": True, "envelope": admission.envelope, "visitor": visitor.id}, status=202)

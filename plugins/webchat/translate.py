@@ -59,3 +59,10 @@ def language_of(accept_language: str) -> str | None:
     """The first language a browser names (RFC 9110, 12.5.4); browsers list them in order of preference."""
     match = _LANGUAGE.match(accept_language.strip())
     return match[0] if match else None
+
+
+def not_let_in(visitor: str, language: str) -> str:
+    """What the page says to a visitor; an operator puts the id into `access.allow`."""
+    if language.lower().startswith("zh"):
+        return f"此访客尚未获准使用，编号是 {visitor}。"
+    return f"This visitor is not let in; its id is {visitor}."

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from typing import Literal
 
 import pytest
 
@@ -180,6 +181,23 @@ async def test_another_sites_page_can_neither_write_nor_read(headers: dict[str, 
             async with await ann.get(path, **headers) as response:
                 assert response.status == 403
                 assert "Access-Control-Allow-Origin" not in response.headers
+
+
+@pytest.mark.parametrize(
+    ("language", "accepts", "words"),
+    [
+        ("", "zh-CN,zh;q=0.9", "此访客尚未获准使用，编号是 "),
+        ("", "fr", "This visitor is not let in; its id is "),
+        ("zh", "en", "此访客尚未获准使用，编号是 "),
+    ],
+)
+async def test_a_visitor_who_is_not_let_in_is_told_so_in_the_pages_language(
+    language: Literal["", "zh"], accepts: str, words: str
+) -> None:
+    async with site(settings=WebchatSettings(agent="desk", language=language)) as here, Visitor(here) as ann:
+        await ann.history()
+        here.desk.refuses = True
+        assert (await (await ann.say("hello", Accept_Language=accepts)).json())["detail"].startswith(words)
 
 
 async def test_the_pages_own_origin_may_write() -> None:
