@@ -56,6 +56,10 @@ class Secrets:
             return self._from_environment(value.removeprefix("env:").strip(), setting)
         if value.startswith("file:"):
             return self._from_file(value.removeprefix("file:").strip(), setting)
+        if (name := value.strip().lstrip("$").strip("{}")) in self.environ:
+            cause = f"it is the name of the environment variable {shortened(name)}, and not a secret"
+            self._report(setting, cause, f"write env:{shortened(name)}")
+            return None
         self.literal.append(setting)
         return value
 

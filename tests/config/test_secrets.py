@@ -38,6 +38,13 @@ def test_a_missing_variable_is_an_error_that_names_the_setting(refused: Refusal)
     assert "plugins.nest.token: the environment variable LOST_RING is not set; set LOST_RING" in words
 
 
+@pytest.mark.parametrize("written", ["RING", "$RING", "${RING}"])
+def test_a_variables_name_without_env_is_named_with_what_to_write(refused: Refusal, written: str) -> None:
+    words = refused(AGENT + PIGEON.replace("env:RING", written))
+    assert words.count("plugins.nest.token") == 1
+    assert "it is the name of the environment variable RING, and not a secret; write env:RING" in words
+
+
 def test_an_empty_variable_is_no_secret(refused: Refusal) -> None:
     assert "the environment variable RING is empty" in refused(AGENT + PIGEON, RING="")
 
