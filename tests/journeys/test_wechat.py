@@ -69,7 +69,7 @@ async def test_the_platform_of_the_tests_can_be_tried_by_hand(tmp_path: Path) ->
     port = free_port()
     command = (sys.executable, "-m", "tests.fakes.wechat_console", f"http://127.0.0.1:{port}/hooks/desk")
     assert " ".join(command[1:3]) in document("docs/wechat.md")
-    async with within(PATIENCE), GatewayProcess(tmp_path / "desk", port=port) as gateway:
+    async with within(3 * PATIENCE), GatewayProcess(tmp_path / "desk", port=port) as gateway:  # four processes start
         async with running(command) as (typed, shown):
             printed = [(await shown.readline()).decode() for _ in range(3)]
             given = tomllib.loads("".join(printed[:2]))
@@ -85,36 +85,6 @@ async def test_the_platform_of_the_tests_can_be_tried_by_hand(tmp_path: Path) ->
                 await shown.readline()
             typed.write(b"Friday\n")
             assert (await shown.readline()).startswith(b"< Your table is booked"), "taken for one of the first start"
-
-
-@pytest.mark.parametrize(
-    ("path", "token", "words"),
-    [
-        ("/", TOKEN, b"compare the path: it is /hooks/ and the account's name"),
-        ("/hooks", TOKEN, b"compare the path: it is /hooks/ and the account's name"),
-        ("/hooks/desk", "another", b"compare token, and the clocks"),
-    ],
-)
-async def test_the_platform_of_the_tests_says_why_it_would_not_take_the_address(
-    tmp_path: Path, path: str, token: str, words: bytes
-) -> None:
-    async with within(PATIENCE), official_account(tmp_path / "desk", echo, token=token) as line:
-        await line.gateway.start()
-        assert words in await said_by_the_platform(f"{line.gateway.base}{path}")
-
-
-async def test_the_platform_of_the_tests_says_that_nobody_answers() -> None:
-    said = await said_by_the_platform(f"http://127.0.0.1:{free_port()}/hooks/desk")
-    assert b"nobody answers there; start the gateway" in said
-
-
-async def said_by_the_platform(url: str) -> bytes:
-    """After its settings, when a first line is typed."""
-    async with running((sys.executable, "-m", "tests.fakes.wechat_console", url)) as (typed, shown):
-        for _ in range(3):
-            await shown.readline()
-        typed.write(b"hello\n")
-        return await shown.readline()
 
 
 @pytest.mark.case("DEL-03")
