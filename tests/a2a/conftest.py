@@ -1,7 +1,6 @@
 """A remote agent under test: the real client, the real guarded client, and a fake or foreign agent on loopback."""
 
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,8 @@ from core.doors.outbound import GuardedClient
 from core.plugin import PluginState
 from core.store import Store
 from gateway.store.sqlite import SqliteStore
+from tests.doubles.clock import ManualClock
+from tests.doubles.events import Events
 from tests.doubles.store import MemoryStore
 
 
@@ -27,29 +28,6 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         yield sqlite
 
 
-@dataclass
-class ManualClock:
-    """Moves only when a test moves it."""
-
-    seconds: float = 1000.0
-
-    def now(self) -> float:
-        return self.seconds
-
-    def monotonic(self) -> float:
-        return self.seconds
-
-
-class Told:
-    """Keeps the events that an operator would see."""
-
-    def __init__(self) -> None:
-        self.events: list[tuple[str, dict[str, object]]] = []
-
-    def event(self, name: str, /, **fields: object) -> None:
-        self.events.append((name, fields))
-
-
 Connect = Callable[..., RemoteAgent]
 
 
@@ -59,8 +37,8 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-def telemetry() -> Told:
-    return Told()
+def telemetry() -> Events:
+    return Events()
 
 
 @pytest.fixture
@@ -70,7 +48,7 @@ async def client() -> AsyncIterator[GuardedClient]:
 
 
 @pytest.fixture
-def connect(client: GuardedClient, clock: ManualClock, telemetry: Told) -> Connect:
+def connect(client: GuardedClient, clock: ManualClock, telemetry: Events) -> Connect:
     """A remote agent for a card's URL; loopback is allowed unless the test says otherwise."""
 
     def remote(

@@ -7,7 +7,9 @@ import pytest
 from a2a.card_keeping import SECOND_LOOK
 from core.errors import AgentPaused, Declined, NotAccepted, StoreUnavailable, Unreachable
 from tests.a2a.asking import ask, failure, heard, ref_of
-from tests.a2a.conftest import Connect, ManualClock, Told
+from tests.a2a.conftest import Connect
+from tests.doubles.clock import ManualClock
+from tests.doubles.events import Events
 from tests.doubles.store import MemoryStore
 from tests.fakes.agent import ScriptedAgent
 from tests.fakes.agent_bindings import NAMES
@@ -36,13 +38,13 @@ CHANGES: dict[str, dict[str, Any]] = {
 @pytest.mark.case("T72")
 @pytest.mark.parametrize("what", CHANGES)
 async def test_a_card_that_changes_in_what_matters_stops_everything_until_the_operator_agrees(
-    connect: Connect, state: MemoryStore, clock: ManualClock, telemetry: Told, what: str
+    connect: Connect, state: MemoryStore, clock: ManualClock, telemetry: Events, what: str
 ) -> None:
     async with ScriptedAgent(ask_then_answer(), is_old=what == "interfaces") as agent:
         remote = connect(agent.card_url, state=state)
         task = ref_of((await heard(remote.send(ask())))[0])
         agent.card_extra = CHANGES[what]
-        clock.seconds += 7200
+        clock.time += 7200
         sent = len(agent.calls)
         error = await failure(remote.send(ask(message_id="m-2")))
         assert isinstance(error, AgentPaused)
@@ -52,7 +54,7 @@ async def test_a_card_that_changes_in_what_matters_stops_everything_until_the_op
             assert isinstance(await failure(asked), Unreachable)
         assert isinstance(await failure(remote.send(ask("Friday", message_id="m-3", task=task))), AgentPaused)
         assert {call.method for call in agent.calls[sent:]} == {"card"}
-        [(name, fields)] = telemetry.events
+        [(name, fields)] = telemetry.seen
         assert (name, fields["changed"]) == ("agent.card_changed", [what])
         report = remote.connection.report()
         assert report.changed == (what,)
@@ -88,7 +90,7 @@ async def test_an_address_that_changes_is_not_called_before_the_operator_agrees(
         await heard(remote.send(ask()))
         moved = {"url": f"{agent.url}/moved", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}
         agent.card_extra = {"supportedInterfaces": [moved]}
-        clock.seconds += 7200
+        clock.time += 7200
         sent = len(agent.calls)
         error = await failure(remote.send(ask(message_id="m-2")))
         assert isinstance(error, AgentPaused)
@@ -104,7 +106,7 @@ async def test_callers_are_shown_the_words_of_a_changed_card_once_the_operator_a
         remote = connect(agent.card_url, state=state)
         agreed = await remote.card()
         agent.card_extra = CHANGES["skills"]
-        clock.seconds += 7200
+        clock.time += 7200
         assert await remote.card() == agreed
         assert await connect(agent.card_url, state=state).card() == {}
         await remote.connection.agree((await remote.discover()).fingerprint)
@@ -130,7 +132,7 @@ async def test_what_does_not_matter_may_change(connect: Connect, state: MemorySt
         remote = connect(agent.card_url, state=state)
         await heard(remote.send(ask()))
         agent.card_extra = {"description": "says it anew", "version": "2.0.0", "iconUrl": "https://x.example/i.png"}
-        clock.seconds += 7200
+        clock.time += 7200
         assert await heard(remote.send(ask(message_id="m-2")))
 
 
@@ -141,10 +143,10 @@ async def test_a_card_that_changes_back_needs_no_agreement(
         remote = connect(agent.card_url, state=state)
         await heard(remote.send(ask()))
         agent.card_extra = CHANGES["skills"]
-        clock.seconds += 7200
+        clock.time += 7200
         assert isinstance(await failure(remote.send(ask(message_id="m-2"))), AgentPaused)
         agent.card_extra = {}
-        clock.seconds += 7200
+        clock.time += 7200
         assert await heard(remote.send(ask(message_id="m-3")))
         assert remote.connection.report().changed == ()
 
@@ -188,7 +190,7 @@ async def test_a_refusal_that_shows_a_changed_card_is_not_followed_there(
         remote = connect(agent.card_url, state=state)
         await heard(remote.send(ask()))
         agent.card_extra = CHANGES["skills"]
-        clock.seconds += SECOND_LOOK
+        clock.time += SECOND_LOOK
         agent.fault("SendStreamingMessage", respond=http_status(404))
         assert isinstance(await failure(remote.send(ask(message_id="m-2"))), AgentPaused)
 
@@ -250,9 +252,9 @@ async def test_an_extended_card_that_cannot_be_had_leaves_the_public_one_and_pau
         remote = connect(agent.card_url, auth=TOKEN, state=state)
         assert await heard(remote.send(ask()))
         agent.fault("GetExtendedAgentCard", respond=rpc_error(-32603))
-        clock.seconds += 7200
+        clock.time += 7200
         assert await heard(remote.send(ask(message_id="m-2")))
-        clock.seconds += 7200
+        clock.time += 7200
         agent.extended_extra = {"skills": [{**SKILL, "id": "steal"}]}
         error = await failure(remote.send(ask(message_id="m-3")))
         assert isinstance(error, AgentPaused)

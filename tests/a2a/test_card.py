@@ -12,7 +12,8 @@ from a2a.card_wire import Card
 from core.agent import Snapshot
 from core.errors import Declined, NotAccepted, NotAuthorised, Unreachable
 from tests.a2a.asking import ask, failure, heard, ref_of
-from tests.a2a.conftest import Connect, ManualClock
+from tests.a2a.conftest import Connect
+from tests.doubles.clock import ManualClock
 from tests.fakes.agent import ScriptedAgent
 from tests.fakes.agent_card import OLD_WELL_KNOWN, WELL_KNOWN
 from tests.fakes.agent_rpc import html_page, redirect, rpc_error
@@ -375,7 +376,7 @@ async def test_an_agent_that_moved_is_found_again_and_asked_once_more(connect: C
     async with ScriptedAgent() as agent:
         remote = connect(agent.card_url)
         await remote.discover()
-        clock.seconds += SECOND_LOOK
+        clock.time += SECOND_LOOK
         agent.fault("SendStreamingMessage", respond=http_status(404))
         agent.interface_url = f"{agent.url}?moved=1"
         assert await heard(remote.send(ask()))
@@ -386,7 +387,7 @@ async def test_an_agent_that_no_longer_streams_is_asked_without_a_stream(connect
     async with ScriptedAgent() as agent:
         remote = connect(agent.card_url)
         await remote.discover()
-        clock.seconds += SECOND_LOOK
+        clock.time += SECOND_LOOK
         agent.streaming = False
         [said] = await heard(remote.send(ask()))
     assert isinstance(said, Snapshot)
@@ -401,7 +402,7 @@ async def test_refusals_that_the_card_does_not_explain_make_no_storm_of_looks(
         remote = connect(agent.card_url)
         await remote.discover()
         agent.fault("SendStreamingMessage", respond=respond, times=None)
-        clock.seconds += SECOND_LOOK
+        clock.time += SECOND_LOOK
         for number in range(10):
             assert isinstance(await failure(remote.send(ask(message_id=f"m-{number}"))), Declined)
     assert len(agent.calls_of("card")) == 2
@@ -413,7 +414,7 @@ async def test_an_aged_card_is_read_anew_and_stays_in_use_while_it_cannot_be_had
     async with ScriptedAgent() as agent:
         remote = connect(agent.card_url)
         task = ref_of((await heard(remote.send(ask())))[0])
-        clock.seconds += 3600
+        clock.time += 3600
         agent.fault("card", respond=http_status(500))
         for _ in range(3):
             await remote.get(task)

@@ -8,7 +8,8 @@ import pytest
 
 from a2a.card_keeping import LEAST_LIFETIME, LIFETIME, MOST_LIFETIME, SECOND_LOOK, lifetime
 from tests.a2a.asking import ask, failure, heard
-from tests.a2a.conftest import Connect, ManualClock
+from tests.a2a.conftest import Connect
+from tests.doubles.clock import ManualClock
 from tests.fakes.agent import ScriptedAgent
 from tests.fakes.agent_card import ApiKeyAuth, BearerAuth
 from tests.fakes.scripting import http_status
@@ -60,15 +61,15 @@ async def test_an_aged_card_is_asked_for_on_condition_that_it_changed(
     async with ScriptedAgent(card_headers={"Cache-Control": "max-age=600", **headers}) as agent:
         remote = connect(agent.base)
         first = await remote.discover()
-        clock.seconds += 599
+        clock.time += 599
         await heard(remote.send(ask()))
         assert len(agent.calls_of("card")) == 1
-        clock.seconds += 1
+        clock.time += 1
         await heard(remote.send(ask(message_id="m-2")))
         assert await remote.discover() is not None
         calls = agent.calls_of("card")
         assert (asked in calls[0].headers, calls[1].headers[asked]) == (False, value)
-        clock.seconds += 599
+        clock.time += 599
         await heard(remote.send(ask(message_id="m-3")))
         assert len(agent.calls_of("card")) == 3
         assert (await remote.discover()).endpoint == first.endpoint
@@ -104,11 +105,11 @@ async def test_a_card_that_cannot_be_had_again_is_tried_anew_soon(connect: Conne
     async with ScriptedAgent() as agent:
         remote = connect(agent.card_url)
         await remote.discover()
-        clock.seconds += LIFETIME
+        clock.time += LIFETIME
         agent.fault("card", respond=http_status(500))
         for second, looks in ((0.0, 2), (SECOND_LOOK - 1, 2), (1.0, 3), (LIFETIME - 1, 3)):
-            clock.seconds += second
-            await heard(remote.send(ask(message_id=f"m-{clock.seconds}")))
+            clock.time += second
+            await heard(remote.send(ask(message_id=f"m-{clock.time}")))
             assert len(agent.calls_of("card")) == looks
 
 
@@ -121,6 +122,6 @@ async def test_a_card_whose_authentication_changed_is_read_anew(connect: Connect
         remote = connect(agent.card_url, auth=several)
         assert await heard(remote.send(ask()))
         agent.auth = ApiKeyAuth("k3y")
-        clock.seconds += SECOND_LOOK
+        clock.time += SECOND_LOOK
         assert await heard(remote.send(ask(message_id="m-2")))
     assert len(agent.calls_of("card")) == 2

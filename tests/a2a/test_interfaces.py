@@ -13,7 +13,9 @@ from a2a.interfaces import PASSED_OVER
 from core.agent import Snapshot, TaskRef
 from core.errors import Declined, InterfaceGone, NotAccepted, OutcomeUnknown, TaskEnded, TaskUnknown, Unreachable
 from tests.a2a.asking import ask, failure, heard, ref_of
-from tests.a2a.conftest import Connect, ManualClock, Told
+from tests.a2a.conftest import Connect
+from tests.doubles.clock import ManualClock
+from tests.doubles.events import Events
 from tests.fakes.agent import ScriptedAgent
 from tests.fakes.agent_bindings import NAMES
 from tests.fakes.agent_rpc import CALL, rpc_error
@@ -154,7 +156,7 @@ async def test_without_leave_nothing_falls_back(connect: Connect, respond: Respo
 @pytest.mark.parametrize("respond", REFUSALS)
 @pytest.mark.parametrize("streaming", [True, False])
 async def test_with_leave_new_work_goes_on_over_the_next_interface_and_that_is_shown(
-    connect: Connect, telemetry: Told, clock: ManualClock, respond: Respond, streaming: bool
+    connect: Connect, telemetry: Events, clock: ManualClock, respond: Respond, streaming: bool
 ) -> None:
     method = "SendStreamingMessage" if streaming else "SendMessage"
     async with ScriptedAgent(speaks=["JSONRPC/1.0", "HTTP+JSON/1.0", "JSONRPC/0.3"], streaming=streaming) as agent:
@@ -163,18 +165,18 @@ async def test_with_leave_new_work_goes_on_over_the_next_interface_and_that_is_s
         assert await heard(remote.send(ask()))
         assert await heard(remote.send(ask(message_id="m-2")))
         assert used(agent, method) == ["JSONRPC/1.0", "JSONRPC/0.3", "JSONRPC/0.3"]
-        [(name, fields)] = telemetry.events
+        [(name, fields)] = telemetry.seen
         assert (name, fields["preferred"], fields["used"]) == ("agent.fallback", "JSONRPC/1.0", "JSONRPC/0.3")
         seen = await remote.discover()
         assert seen.endpoint.binding == "JSONRPC/0.3"
         assert "JSONRPC/1.0 does not serve" in seen.warnings[0]
-        clock.seconds += PASSED_OVER + 1
+        clock.time += PASSED_OVER + 1
         assert await heard(remote.send(ask(message_id="m-3")))
         assert used(agent, method)[-1] == "JSONRPC/1.0"
         assert (await remote.discover()).warnings == ()
 
 
-async def test_an_interface_where_nobody_is_there_is_passed_over(connect: Connect, telemetry: Told) -> None:
+async def test_an_interface_where_nobody_is_there_is_passed_over(connect: Connect, telemetry: Events) -> None:
     async with ScriptedAgent() as gone, ScriptedAgent(speaks=NAMES) as agent:
         offers = agent.card["supportedInterfaces"]
         agent.card_extra = {"supportedInterfaces": [{**offers[0], "url": gone.url}, *offers[1:]]}
@@ -185,7 +187,7 @@ async def test_an_interface_where_nobody_is_there_is_passed_over(connect: Connec
 
 
 async def test_an_agent_that_is_gone_is_not_looked_for_at_its_other_interfaces(
-    connect: Connect, telemetry: Told
+    connect: Connect, telemetry: Events
 ) -> None:
     async with ScriptedAgent(speaks=NAMES) as agent:
         remote = connect(agent.card_url, fallback=True)
@@ -193,7 +195,7 @@ async def test_an_agent_that_is_gone_is_not_looked_for_at_its_other_interfaces(
         await agent.go_down()
         assert isinstance(await failure(remote.get(TaskRef("t", "c"))), Unreachable)
         assert isinstance(await failure(remote.send(ask())), NotAccepted)
-    assert telemetry.events == []
+    assert telemetry.seen == []
 
 
 @pytest.mark.parametrize(
@@ -240,7 +242,7 @@ async def test_a_card_that_changed_its_version_is_followed_without_falling_back(
         remote = connect(agent.card_url)
         await remote.discover()
         agent.speaks, agent.is_old = ("JSONRPC/0.3",), True
-        clock.seconds += SECOND_LOOK
+        clock.time += SECOND_LOOK
         assert await heard(remote.send(ask()))
     assert used(agent, "SendStreamingMessage") == ["JSONRPC/1.0", "JSONRPC/0.3"]
 
@@ -278,5 +280,5 @@ async def test_a_task_whose_interface_left_the_card_is_out_of_reach_until_it_is_
         assert isinstance(await failure(remote.send(ask("Friday", message_id="m-2", task=task))), NotAccepted)
         assert used(agent, "GetTask") == []
         agent.speaks, agent.is_old = ("JSONRPC/0.3",), True
-        clock.seconds += SECOND_LOOK
+        clock.time += SECOND_LOOK
         assert (await remote.get(task)).task_id == task.task_id

@@ -6,9 +6,9 @@ from core.plugin import Accepted, Duplicate
 from core.store import Store
 from core.window import Gather, ReplyWindow
 from tests.doubles.agent import FakeAgent, Parked
+from tests.doubles.clock import ManualClock
 from tests.doubles.plugin import FakePlugin
 from tests.doubles.world import World, world
-from tests.store.line import ManualClock
 from tests.waiting import until
 
 PATIENT = 10.0  # seconds; how long a request of these tests stays open

@@ -29,7 +29,7 @@ from gateway.preflight import NAMES
 from gateway.supervisor import PluginHealth, PluginState
 from tests.conftest import ROOT
 from tests.docs.reading import coded, document, first, rows, sections
-from tests.doubles.world import Events
+from tests.doubles.events import Events
 from tests.gateway.ledger import Ledger
 
 SECTIONS = sections(document("docs/operations.md"))

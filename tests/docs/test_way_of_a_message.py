@@ -21,7 +21,7 @@ from gateway.store.sqlite import SqliteStore
 from tests.conftest import ROOT
 from tests.docs.reading import coded, document, sections
 from tests.docs.traced import files_passed
-from tests.doubles.world import Events
+from tests.doubles.events import Events
 from tests.fakes.agent import ScriptedAgent
 from tests.fakes.agent_scripts import stream_echo
 from tests.fakes.telegram import FakeTelegram

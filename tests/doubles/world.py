@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import count
 from typing import cast
 
@@ -28,6 +28,7 @@ from core.session import Bounds, Lanes
 from core.store import Store
 from core.tracker import TaskTracker
 from tests.doubles.agent import FakeAgent
+from tests.doubles.events import Events
 from tests.doubles.plugin import FakePlugin
 
 SOON = Patience(
@@ -40,19 +41,6 @@ SOON = Patience(
     confirm=0.2,
     look=0.2,
 )
-
-
-@dataclass
-class Events:
-    """A telemetry that keeps what it is told."""
-
-    seen: list[tuple[str, dict[str, object]]] = field(default_factory=list)
-
-    def event(self, name: str, /, **fields: object) -> None:
-        self.seen.append((name, fields))
-
-    def of(self, name: str) -> list[dict[str, object]]:
-        return [fields for seen, fields in self.seen if seen == name]
 
 
 class World:

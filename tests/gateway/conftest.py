@@ -8,28 +8,12 @@ import pytest
 from aiohttp.web import AbstractRouteDef, Application
 
 from core.doors.listener import Listener
+from tests.doubles.clock import ManualClock
 
 TOKEN = "operator-token-0123456789"
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
 
 Serve = Callable[[Iterable[AbstractRouteDef]], AbstractAsyncContextManager[aiohttp.ClientSession]]
-
-
-class ManualClock:
-    """Time moves when a test says so."""
-
-    def __init__(self, now: float = 1_796_041_390.0) -> None:
-        self.time, self.since_start = now, 0.0
-
-    def now(self) -> float:
-        return self.time
-
-    def monotonic(self) -> float:
-        return self.since_start
-
-    def advance(self, seconds: float) -> None:
-        self.time += seconds
-        self.since_start += seconds
 
 
 @pytest.fixture

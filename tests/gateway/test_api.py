@@ -11,6 +11,7 @@ from core.doors.ingress import Ingress
 from core.errors import StoreUnavailable, Unreachable
 from gateway.api import LARGEST_PAGE, ControlApi, NotPossible
 from gateway.health import Operator
+from tests.doubles.events import Events
 from tests.gateway.conftest import BEARER, TOKEN, Serve
 from tests.gateway.ledger import Ledger, delivery, task
 
@@ -36,26 +37,18 @@ ACTIONS = (
 )
 
 
-class Said:
-    def __init__(self) -> None:
-        self.events: list[dict[str, object]] = []
-
-    def event(self, name: str, /, **fields: object) -> None:
-        self.events.append({"event": name, **fields})
-
-
 @pytest.fixture
 def ledger() -> Ledger:
     return Ledger()
 
 
 @pytest.fixture
-def said() -> Said:
-    return Said()
+def said() -> Events:
+    return Events()
 
 
 @pytest.fixture
-async def client(ledger: Ledger, said: Said, serve: Serve) -> AsyncIterator[aiohttp.ClientSession]:
+async def client(ledger: Ledger, said: Events, serve: Serve) -> AsyncIterator[aiohttp.ClientSession]:
     api = ControlApi(ledger, Operator(TOKEN), said, version="1.2")
     async with serve(api.routes(Ingress())) as client:
         yield client
@@ -187,12 +180,12 @@ async def test_the_summary_names_the_messages_nobody_knows_of_only_when_asked(cl
     ),
 )
 async def test_an_action_is_done_once_answered_with_the_record_and_leaves_a_trace(
-    client: aiohttp.ClientSession, ledger: Ledger, said: Said, action: str, verb: str, state: str
+    client: aiohttp.ClientSession, ledger: Ledger, said: Events, action: str, verb: str, state: str
 ) -> None:
     assert (await did(client, action))["state"] == state
     assert [done for done, _ in ledger.acts] == [verb]
-    (event,) = said.events
-    assert (event["event"], event["outcome"]) == ("operator.acted", "done")
+    (event,) = said.of("operator.acted")
+    assert event["outcome"] == "done"
     assert str(event["action"]).endswith(f":{verb}")
 
 
@@ -201,11 +194,11 @@ async def test_an_action_on_an_unknown_id_is_not_found(client: aiohttp.ClientSes
 
 
 async def test_what_the_state_does_not_allow_is_refused_with_the_reason(
-    client: aiohttp.ClientSession, ledger: Ledger, said: Said
+    client: aiohttp.ClientSession, ledger: Ledger, said: Events
 ) -> None:
     ledger.trouble = NotPossible("it was delivered")
     assert (await did(client, f"/deliveries/{DELIVERY}:retry", status=409))["detail"] == "it was delivered"
-    assert said.events[0]["outcome"] == "not_possible"
+    assert said.of("operator.acted")[0]["outcome"] == "not_possible"
 
 
 async def test_an_agent_that_does_not_answer_is_a_bad_gateway(client: aiohttp.ClientSession, ledger: Ledger) -> None:
@@ -262,7 +255,7 @@ async def test_an_agent_that_is_not_configured_is_not_known(client: aiohttp.Clie
 async def test_the_description_lists_exactly_what_exists(client: aiohttp.ClientSession, ledger: Ledger) -> None:
     document = await got(client, "/openapi.json")
     described = {(method.upper(), path) for path, item in document["paths"].items() for method in item}
-    api = ControlApi(ledger, Operator(TOKEN), Said(), version="1.2")
+    api = ControlApi(ledger, Operator(TOKEN), Events(), version="1.2")
     assert described == {(endpoint.method, f"/api/v1{endpoint.path}") for endpoint in api.endpoints()}
     assert len(described) == len(api.routes(Ingress()))
     for method, path in described:

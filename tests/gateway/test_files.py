@@ -11,8 +11,8 @@ import pytest
 from core.errors import FileRefused
 from core.files import Files, id_of
 from gateway.files import SWEEP, FolderFiles
+from tests.doubles.clock import ManualClock
 from tests.doubles.files import MemoryFiles
-from tests.store.line import ManualClock
 
 DAY = 86_400.0
 NOON = 1_700_000_000.0

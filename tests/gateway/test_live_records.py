@@ -14,7 +14,8 @@ from core.turn import Observation
 from gateway.live_records import TEXT_SHOWN, LiveRecords
 from gateway.store.records import iso
 from gateway.store.sqlite import SqliteStore
-from tests.store.line import DESK, Line, ManualClock, piece, task
+from tests.doubles.clock import ManualClock
+from tests.store.line import DESK, Line, piece, task
 
 SECRET = "a-token-0123456789"
 

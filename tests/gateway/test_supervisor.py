@@ -16,22 +16,23 @@ from gateway.supervisor import (
     Supervisor,
     decide_restart,
 )
+from tests.doubles.clock import ManualClock
+from tests.doubles.events import Events
 from tests.fakes.serving import Changes
-from tests.gateway.conftest import ManualClock
 from tests.waiting import within
 
 Run = Callable[[], Awaitable[None]]
 
 
-class Said:
-    """A telemetry that wakes whoever waits for what it is told."""
+class Said(Events):
+    """Wakes whoever waits for what it is told."""
 
     def __init__(self) -> None:
-        self.events: list[dict[str, object]] = []
+        super().__init__()
         self.changes = Changes()
 
     def event(self, name: str, /, **fields: object) -> None:
-        self.events.append({"event": name, **fields})
+        super().event(name, **fields)
         self.changes.mark()
 
 
@@ -111,23 +112,19 @@ async def test_while_it_waits_the_state_says_why_and_until_when(clock: ManualClo
     plugin, said = Plugin(OSError("no network")), Said()
     supervisor = Supervisor(clock, said, jitter=lambda: 1.0)
     async with supervised(supervisor, bad=plugin.run):
-        await said.changes.until(lambda: said.events)
+        await said.changes.until(lambda: said.seen)
         health = supervisor.states()["bad"]
     assert (health.state, health.reason) == (PluginState.RESTARTING, "OSError: no network")
     assert health.next_try == clock.now() + 1.0
-    assert said.events[0]["event"] == "plugin.failed"
-    assert (said.events[0]["plugin"], said.events[0]["outcome"], said.events[0]["retry_in"]) == (
-        "bad",
-        "restarting",
-        1.0,
-    )
+    failed = said.of("plugin.failed")[0]
+    assert (failed["plugin"], failed["outcome"], failed["retry_in"]) == ("bad", "restarting", 1.0)
 
 
 async def test_a_plugin_stopped_by_a_wrong_setting_waits_for_somebody_to_change_it(clock: ManualClock) -> None:
     plugin, said = Plugin(ConfigurationError("the token is wrong; set plugins.bad.token")), Said()
     supervisor = Supervisor(clock, said, policy=at_once)
     async with supervised(supervisor, bad=plugin.run):
-        await said.changes.until(lambda: said.events)
+        await said.changes.until(lambda: said.seen)
         health = supervisor.states()["bad"]
         assert (health.state, health.next_try) == (PluginState.STOPPED, None)
         assert "the token is wrong" in health.reason
@@ -140,7 +137,7 @@ async def test_a_wrong_setting_found_inside_a_plugins_own_tasks_is_recognised(cl
     plugin, said = Plugin(ExceptionGroup("tasks", [ConfigurationError("the token is wrong")])), Said()
     supervisor = Supervisor(clock, said, policy=at_once)
     async with supervised(supervisor, bad=plugin.run):
-        await said.changes.until(lambda: said.events)
+        await said.changes.until(lambda: said.seen)
         assert supervisor.states()["bad"].state is PluginState.STOPPED
 
 

@@ -16,9 +16,11 @@ from core.doors.listener import Listener
 from core.doors.outbound import GuardedClient
 from core.patience import Patience
 from core.store import Store
-from tests.a2a.conftest import Connect, ManualClock, Told
+from tests.a2a.conftest import Connect
 from tests.a2a.conftest import connect as connect
 from tests.doubles.agent import FakeAgent
+from tests.doubles.clock import ManualClock
+from tests.doubles.events import Events
 from tests.doubles.store import MemoryStore
 from tests.doubles.world import SOON, World, world
 from tests.peers.processes import JsSdkAgent, SdkAgent
@@ -36,8 +38,8 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-def telemetry() -> Told:
-    return Told()
+def telemetry() -> Events:
+    return Events()
 
 
 @pytest.fixture

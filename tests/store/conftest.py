@@ -8,8 +8,9 @@ import pytest
 
 from gateway.store.rules import Policy
 from gateway.store.sqlite import SqliteStore
+from tests.doubles.clock import ManualClock
 from tests.doubles.store import MemoryStore
-from tests.store.line import Engine, Line, ManualClock
+from tests.store.line import Engine, Line
 
 StoreFactory = Callable[[Policy, ManualClock], Awaitable[Engine]]
 

@@ -17,6 +17,7 @@ from core.parts import Part, Text
 from core.plugin import Leases, PluginState
 from core.store import Admitted, NotBefore, Settlement, Store
 from core.turn import InboxRecord, Observation, RemoteTask, SubmissionState, Turn, TurnEnd, TurnState
+from tests.doubles.clock import ManualClock
 
 DESK = Source("telegram", "desk")
 OTHER = Source("telegram", "other")
@@ -30,17 +31,6 @@ class Engine(Store, PluginState, Leases, Protocol):
     async def retry(self, delivery: str, now: float) -> str | None: ...
 
     async def discard(self, delivery: str) -> str | None: ...
-
-
-@dataclass
-class ManualClock:
-    time: float = 1_000_000.0
-
-    def now(self) -> float:
-        return self.time
-
-    def monotonic(self) -> float:
-        return self.time
 
 
 @dataclass

@@ -26,8 +26,9 @@ from core.router import Join, Start
 from core.store import Admitted, AlreadySeen, NotBefore, Settlement
 from core.turn import Observation, SubmissionState, Turn, TurnEnd, TurnState
 from gateway.store.sqlite import SqliteStore
+from tests.doubles.clock import ManualClock
 from tests.doubles.store import MemoryStore
-from tests.store.line import DESK, HOUR, Engine, ManualClock, message, piece, task
+from tests.store.line import DESK, HOUR, Engine, message, piece, task
 
 T = TypeVar("T")
 

@@ -15,7 +15,8 @@ from core.turn import Disposition, Observation, TurnEnd, TurnState
 from gateway.states import MADE_OF_TASKS
 from gateway.store.records import Records
 from gateway.store.sqlite import SqliteStore
-from tests.store.line import DESK, Line, ManualClock, asking, message, piece, task, unknown
+from tests.doubles.clock import ManualClock
+from tests.store.line import DESK, Line, asking, message, piece, task, unknown
 
 
 @pytest.fixture

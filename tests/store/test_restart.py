@@ -15,7 +15,8 @@ from core.envelope import Moved
 from core.errors import ConfigurationError, StoreUnavailable
 from core.store import AlreadySeen
 from gateway.store.sqlite import SqliteStore
-from tests.store.line import DESK, Line, ManualClock, message, piece
+from tests.doubles.clock import ManualClock
+from tests.store.line import DESK, Line, message, piece
 
 T = TypeVar("T")
 

@@ -12,7 +12,8 @@ from core.store import AlreadySeen
 from core.turn import Disposition, Observation, TurnEnd, TurnState
 from gateway.store.sqlite import SqliteStore
 from gateway.store.sqlite.retention import FIRST_SHARE, ROUND, STEP, KeyRound
-from tests.store.line import DESK, HOUR, Line, ManualClock, message, piece, task
+from tests.doubles.clock import ManualClock
+from tests.store.line import DESK, HOUR, Line, message, piece, task
 
 MONTH = 31 * 24 * HOUR
 TABLES = (

@@ -15,7 +15,8 @@ from core.errors import ConfigurationError, StoreUnavailable
 from core.store import Admitted, AlreadySeen
 from gateway.store.rules import Policy
 from gateway.store.sqlite import SqliteStore, schema
-from tests.store.line import DESK, Line, ManualClock, locked, message
+from tests.doubles.clock import ManualClock
+from tests.store.line import DESK, Line, locked, message
 from tests.waiting import until
 
 

@@ -17,7 +17,8 @@ from gateway.store.sqlite import SqliteStore
 from gateway.store.sqlite.log import CHECKPOINT_AFTER
 from gateway.store.sqlite.transaction import Operation
 from gateway.store.sqlite.writer import BATCH, Writer
-from tests.store.line import DESK, Line, ManualClock, message, piece
+from tests.doubles.clock import ManualClock
+from tests.store.line import DESK, Line, message, piece
 from tests.waiting import until
 
 

@@ -21,8 +21,8 @@ from core.seal import NoSeal, Seal
 from core.store import Store
 from gateway.agents.local import LocalAgent
 from gateway.store.sqlite import SqliteStore
-from tests.a2a.server.site import Told
 from tests.doubles.agent import FakeAgent
+from tests.doubles.events import Events
 from tests.doubles.world import SOON, World, world
 from tests.waiting import until
 
@@ -50,7 +50,7 @@ class Desk:
     plugin: A2APlugin
     store: Store
     client: GuardedClient
-    told: Told  # what the account itself says to its operator
+    told: Events  # what the account itself says to its operator
     numbers: list[int] = field(default_factory=lambda: [0])
 
     @property
@@ -83,7 +83,7 @@ async def desk(
     work = FollowedWork(store, lambda: there[0].tracker, lambda: there[0].lanes, SystemClock())
     async with GuardedClient() as client:
         host = Host(client, store, store, store, SystemClock(), "test", following=work)  # type: ignore[arg-type]
-        host = replace(host, seal=seal or NoSeal(), telemetry=(told := Told()))
+        host = replace(host, seal=seal or NoSeal(), telemetry=(told := Events()))
         settings = A2AServerSettings(
             agent="agent",
             expose=("other",),

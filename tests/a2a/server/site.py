@@ -16,6 +16,7 @@ from a2a.server.settings import A2AServerSettings
 from core.clock import SystemClock
 from core.doors.ingress import Ingress
 from core.doors.listener import Listener
+from tests.doubles.events import Events
 from tests.doubles.served import ServedDouble
 
 AGENT, OTHER = "desk", "archive"
@@ -29,16 +30,6 @@ DESK = Description(
     changed=1_780_000_000.0,
     skills=(Skill("find", "Find", "Finds things.", ("search",)),),
 )
-
-
-class Told:
-    """Keeps the events that an operator would see."""
-
-    def __init__(self) -> None:
-        self.events: list[tuple[str, dict[str, object]]] = []
-
-    def event(self, name: str, /, **fields: object) -> None:
-        self.events.append((name, fields))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +61,9 @@ class Answer:
 class Site:
     """Calls of 1.0 unless the test says otherwise."""
 
-    def __init__(self, base: str, facade: Facade, tasks: ServedDouble, told: Told, http: aiohttp.ClientSession) -> None:
+    def __init__(
+        self, base: str, facade: Facade, tasks: ServedDouble, told: Events, http: aiohttp.ClientSession
+    ) -> None:
         self.base, self.facade, self.tasks, self.told, self.http = base, facade, tasks, told, http
         self.url = f"{base}/a2a/{AGENT}"
         self.resources: Sequence[web.AbstractResource] = ()
@@ -181,7 +174,7 @@ async def serving(
     known = A2AServerSettings.model_validate({"agent": AGENT, "anonymous": "shared", **settings})
     async with tasks or ServedDouble() as served, aiohttp.ClientSession(timeout=SOON) as http:
         by_agent: dict[str, ServedTasks] = dict.fromkeys(known.exposed, served)
-        told = Told()
+        told = Events()
         facade = Facade(
             "partners",
             known,

@@ -5,7 +5,7 @@ import pytest
 from a2a.server.cards import card
 from a2a.server.descriptions import INPUT_MODES, Describer, of_card, plain
 from a2a.server.settings import A2AServerSettings
-from tests.a2a.conftest import ManualClock
+from tests.doubles.clock import ManualClock
 
 KNOWN = plain("research", "1.0", 0.0)
 
@@ -79,8 +79,8 @@ async def test_a_description_becomes_another_only_when_the_agents_card_does() ->
         return cards.pop(0)
 
     describer = Describer(card_of, clock)
-    began = clock.seconds
-    clock.seconds += 60
+    began = clock.time
+    clock.time += 60
     first, second, third = [await describer.describe("research") for _ in range(3)]
 
     assert first is second

@@ -137,7 +137,7 @@ async def test_a_refused_stream_is_a_stream_with_the_refusal_in_it(
     async with site.rpc_stream(method, params, version=None) as stream:
         (refusal,) = await stream.rest()
     assert (stream.answer.status, refusal["id"], refusal["error"]["code"]) == (200, 7, code)
-    assert site.told.events[-1][1]["outcome"] in ("TASK_NOT_FOUND", "INVALID_PARAMS")
+    assert site.told.seen[-1][1]["outcome"] in ("TASK_NOT_FOUND", "INVALID_PARAMS")
 
 
 async def test_too_many_streams_are_told_by_http() -> None:

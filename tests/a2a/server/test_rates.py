@@ -97,7 +97,7 @@ async def test_an_agent_that_answers_each_message_with_a_message_is_stopped(stor
 
     async with desk(store, agent := FakeAgent(replies)) as there:
         assert (await taken(there, context="c"), await taken(there, context="c"), len(agent.asks)) == (120, 0, 120)
-        loops = [fields for name, fields in there.told.events if name == "a2a.loop"]
+        loops = there.told.of("a2a.loop")
         assert [(told["agent"], told["context"], told["level"]) for told in loops] == [("agent", "c", "warning")]
         assert await there.tasks.send(ANN, Send(there.message("hello", context="another")))
 

@@ -143,4 +143,4 @@ async def test_a_message_that_went_through_too_many_gateways_is_refused(site: Si
     if not is_taken:
         assert (answer.reason, answer.fields) == ("INVALID_PARAMS", ["message.metadata"])
         assert "they may be in a loop" in answer.said["error"]["message"]
-        assert site.told.events[-1][1]["outcome"] == "LOOP"
+        assert site.told.seen[-1][1]["outcome"] == "LOOP"

@@ -277,11 +277,11 @@ async def test_who_comes_when_there_is_too_much_to_do_is_told_when_to_come_again
 async def test_each_call_is_one_event_without_its_words(site: Site) -> None:
     await site.send("echo a secret thing")
     await site.rpc("GetTask", {"id": "nobody"})
-    sent, asked = (fields for name, fields in site.told.events if name == "a2a.served")
+    sent, asked = site.told.of("a2a.served")
     assert (sent["agent"], sent["operation"], sent["binding"]) == ("desk", "SendMessage", "JSONRPC")
     assert sent["outcome"] == "ok"
     assert (asked["operation"], asked["outcome"]) == ("GetTask", "TASK_NOT_FOUND")
-    assert "secret" not in str(site.told.events)
+    assert "secret" not in str(site.told.seen)
 
 
 @pytest.mark.case("T73")

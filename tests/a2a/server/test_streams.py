@@ -139,7 +139,7 @@ async def test_who_never_reads_is_dropped_and_others_are_served() -> None:
         await until(lambda: site.facade.streams == 1)
         assert (await site.send("echo hello"))["task"]
         await until(lambda: site.facade.streams == 0)
-        outcomes = [fields["outcome"] for name, fields in site.told.events if name == "a2a.served"]
+        outcomes = [fields["outcome"] for fields in site.told.of("a2a.served")]
         assert outcomes == ["ok", "reader_lost"]
         deaf.close()
 

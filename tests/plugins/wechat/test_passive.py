@@ -16,10 +16,10 @@ from core.session import Bounds
 from core.store import Store
 from gateway.store.sqlite import SqliteStore
 from tests.doubles.agent import FakeAgent, Parked, context, task, task_id
+from tests.doubles.clock import ManualClock
 from tests.fakes.scripting import delay
 from tests.fakes.wechat import FakeWechat, errcode, open_id
 from tests.plugins.wechat.account import ANN, BOB, SCALE, account
-from tests.store.line import ManualClock
 from tests.waiting import until
 
 PATIENCE = 5 * SCALE  # seconds that the scaled platform waits; whoever answers later is not heard

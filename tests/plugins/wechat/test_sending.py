@@ -16,8 +16,8 @@ from core.store import Store
 from gateway.log_lines import redactor
 from gateway.sealing import KeySeal
 from plugins.wechat.plugin import WechatPlugin
+from tests.doubles.events import Events
 from tests.doubles.store import MemoryStore
-from tests.doubles.world import Events
 from tests.fakes.scripting import cut_after_accepting, http_status
 from tests.fakes.wechat import FakeWechat, errcode
 from tests.peers.processes import free_port

@@ -16,6 +16,7 @@ from core.store import Store
 from plugins.wechat.media import KINDS, LIFE, REMEMBERED
 from plugins.wechat.plugin import WechatPlugin
 from tests.doubles.agent import FakeAgent, task
+from tests.doubles.clock import ManualClock
 from tests.doubles.files import MemoryFiles
 from tests.doubles.store import MemoryStore
 from tests.fakes.scripting import cut_after_accepting, http_status
@@ -23,7 +24,6 @@ from tests.fakes.wechat import FakeWechat, errcode
 from tests.plugins.telegram.intake import NoHistory
 from tests.plugins.wechat.account import ANN, BOB, account, settings
 from tests.plugins.wechat.test_media import FILM, PICTURE, VOICE
-from tests.store.line import ManualClock
 
 UPLOAD, SEND = "media/upload", "message/custom/send"
 
