@@ -1,7 +1,6 @@
 """A remote agent under test: the real client, the real guarded client, and a fake or foreign agent on loopback."""
 
 from collections.abc import AsyncIterator, Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,23 +9,9 @@ from a2a import A2AAgentSettings, RemoteAgent
 from a2a.credentials import Credentials, CredentialSource, configured
 from core.doors.outbound import GuardedClient
 from core.plugin import PluginState
-from core.store import Store
-from gateway.store.sqlite import SqliteStore
+from tests.core.conftest import store as store  # what served tasks are tried over
 from tests.doubles.clock import ManualClock
 from tests.doubles.events import Events
-from tests.doubles.store import MemoryStore
-
-
-@pytest.fixture(params=["memory", "sqlite"])
-async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
-    """What served tasks are tried over: the double, and the real engine."""
-    if request.param == "memory":
-        yield MemoryStore()
-        return
-    async with SqliteStore(tmp_path / "desk.db") as sqlite:
-        await sqlite.hold()
-        yield sqlite
-
 
 Connect = Callable[..., RemoteAgent]
 

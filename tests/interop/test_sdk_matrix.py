@@ -13,14 +13,14 @@ from a2a.card import SPOKEN
 from a2a.push import PushDoor
 from core.doors.ingress import Ingress, IngressLimits
 from core.doors.listener import Listener
-from core.doors.outbound import GuardedClient
 from core.patience import Patience
 from core.store import Store
 from tests.a2a.conftest import Connect
+from tests.a2a.conftest import client as client
+from tests.a2a.conftest import clock as clock
 from tests.a2a.conftest import connect as connect
+from tests.a2a.conftest import telemetry as telemetry
 from tests.doubles.agent import FakeAgent
-from tests.doubles.clock import ManualClock
-from tests.doubles.events import Events
 from tests.doubles.store import MemoryStore
 from tests.doubles.world import SOON, World, world
 from tests.peers.processes import JsSdkAgent, SdkAgent
@@ -30,22 +30,6 @@ SLOW = replace(SOON, poll_first=60.0, poll_most=60.0, quiet=60.0, stale=3600.0)
 QUICK = replace(SOON, stale=3600.0)
 PEERS = {"a2a-sdk": (SdkAgent, "sqlite:"), "javascript": (JsSdkAgent, "file:")}
 LONG = 20.0  # seconds until what a peer does must have been seen; it is a process of its own
-
-
-@pytest.fixture
-def clock() -> ManualClock:
-    return ManualClock()
-
-
-@pytest.fixture
-def telemetry() -> Events:
-    return Events()
-
-
-@pytest.fixture
-async def client() -> AsyncIterator[GuardedClient]:
-    async with GuardedClient() as guarded:
-        yield guarded
 
 
 @pytest.fixture(params=[pytest.param(name, marks=pytest.mark.peer(name)) for name in PEERS])
