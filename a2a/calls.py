@@ -169,25 +169,32 @@ class Calls:
             raise failures.NotTaken(f"all {self._settings.max_streams} streams at once (max_streams) are busy")
         has_begun = False
         try:
-            with _named_failures():
-                async with self._streams, self._opened(endpoint, question) as (answer, credential):
-                    if whole is not None and not question.binding.joins_with_snapshot and _is_stream(answer):
-                        first = await whole()
-                        has_begun = True
-                        yield first
-                    async with aclosing(self._events(answer, call.seconds)) as events:
-                        async for event in events:
-                            # An `event: error` with an error body is told by its code; any other is no event.
-                            status = 500 if event.name == "error" else answer.status
-                            said = question.answered(event.data, credential, status=status, headers=answer.headers)
-                            has_begun = True
-                            yield said
+            async with aclosing(self._said(endpoint, question, whole)) as said:
+                async for each in said:
+                    has_begun = True
+                    yield each
         except failures.CallFailed as failure:
             if has_begun:
                 raise failures.Broken(f"the stream broke: {failure}", sample=failure.sample) from failure
             raise
         if not has_begun:
             raise failures.MaybeTaken("the stream ended before its first event")
+
+    async def _said(
+        self,
+        endpoint: Endpoint,
+        question: _Question[wire.StreamResponse, T],
+        whole: Callable[[], Awaitable[T]] | None,
+    ) -> AsyncGenerator[T, None]:
+        with _named_failures():
+            async with self._streams, self._opened(endpoint, question) as (answer, credential):
+                if whole is not None and not question.binding.joins_with_snapshot and _is_stream(answer):
+                    yield await whole()
+                async with aclosing(self._events(answer, question.call.seconds)) as events:
+                    async for event in events:
+                        # An `event: error` with an error body is told by its code; any other is no event.
+                        status = 500 if event.name == "error" else answer.status
+                        yield question.answered(event.data, credential, status=status, headers=answer.headers)
 
     @asynccontextmanager
     async def _opened(
