@@ -15,6 +15,7 @@ from core.routes import Routes
 from core.store import Store
 from core.tracker import PUSHES_WAITING
 from core.turn import Disposition, Observation, Turn
+from tests.core.turns import is_waiting
 from tests.doubles.agent import FakeAgent, context, status, task, task_id
 from tests.doubles.world import SOON, World, world
 from tests.waiting import until
@@ -295,7 +296,7 @@ async def test_long_work_without_a_stream_is_waited_for_and_no_failure_is_shown(
     patience = replace(SLOW if road == "push" else SOON, foreground=0.01)
     async with world(store, agent, patience=patience) as desk:
         await desk.says("long work")
-        await until(lambda: _waits(store))
+        await until(lambda: is_waiting(store))
         done = task(agent.asks[0], TaskState.COMPLETED, "at last", time=9.0)
         if road == "push":
             desk.tracker.pushed(await given(desk), done)
@@ -308,10 +309,6 @@ async def test_long_work_without_a_stream_is_waited_for_and_no_failure_is_shown(
         assert desk.plugin.shown()[0] == "at last"
         assert len(desk.plugin.shown()) == 2
         assert len(agent.asks) == 1
-
-
-async def _waits(store: Store) -> bool:
-    return any(turn.waiting for turn in await store.unfinished())
 
 
 async def test_asking_goes_on_beside_pushes(store: Store) -> None:

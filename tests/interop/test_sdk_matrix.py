@@ -20,6 +20,7 @@ from tests.a2a.conftest import client as client
 from tests.a2a.conftest import clock as clock
 from tests.a2a.conftest import connect as connect
 from tests.a2a.conftest import telemetry as telemetry
+from tests.core.turns import has_task
 from tests.doubles.agent import FakeAgent
 from tests.doubles.store import MemoryStore
 from tests.doubles.world import SOON, World, world
@@ -161,15 +162,11 @@ async def test_our_restart_in_the_middle_delivers_the_rest_once(setting: Setting
     async with setting.line(store=store, max_streams=streams) as before:
         await before.says("hold 3")
         await setting.peer.held()
-        await until(lambda: _has_task(store))
+        await until(lambda: has_task(store))
     await setting.peer.release()
     async with setting.line(store=store, max_streams=streams) as after:
         await shown(after, "1 2 3")
     assert await setting.peer.texts() == ["hold 3"]
-
-
-async def _has_task(store: Store) -> bool:
-    return any(turn.task is not None for turn in await store.unfinished())
 
 
 async def test_their_restart_in_the_middle_ends_in_an_honest_state(setting: Setting) -> None:
@@ -178,7 +175,7 @@ async def test_their_restart_in_the_middle_ends_in_an_honest_state(setting: Sett
     async with setting.line(patience=patience, store=store) as before:
         await before.says("hold 3")
         await setting.peer.held()
-        await until(lambda: _has_task(store))
+        await until(lambda: has_task(store))
         await setting.peer.kill()
         await until(lambda: before.events.of("task.unreachable"), seconds=LONG)
     await setting.peer.start()

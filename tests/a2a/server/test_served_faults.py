@@ -13,6 +13,7 @@ from core.errors import Declined, NotAccepted, NotAuthorised
 from core.parts import Text
 from core.store import Store
 from tests.a2a.server.desk import ANN, PATIENT, Desk, desk, each, lines, shown
+from tests.core.turns import is_waiting
 from tests.doubles.agent import FakeAgent, context, status, task, task_id
 from tests.doubles.world import SOON
 from tests.waiting import until
@@ -149,7 +150,3 @@ async def test_work_that_outlasts_the_foreground_goes_on_and_is_answered(store: 
         gate.set()
 
         assert shown(await sending) == ["at last"]
-
-
-async def is_waiting(store: Store) -> bool:
-    return any(turn.waiting for turn in await store.unfinished())

@@ -1,0 +1,121 @@
+"""A message is at its agent once: it is looked for before anything is sent again."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from core.agent import Ask, TaskEvent, TaskState
+from core.errors import (
+    Declined,
+    NotAccepted,
+    OutcomeUnknown,
+)
+from core.store import Store
+from tests.doubles.agent import FakeAgent, task, task_id
+from tests.doubles.world import world
+from tests.waiting import until
+
+
+@pytest.mark.case("F18")
+async def test_a_task_the_agent_forgot_is_told_once_as_lost_and_not_sent_again(store: Store) -> None:
+    async def cut(ask: Ask) -> AsyncIterator[TaskEvent]:
+        yield task(ask, TaskState.WORKING)
+        agent.tasks.clear()
+
+    agent = FakeAgent(cut)
+    async with world(store, agent) as desk:
+        await desk.says("hi")
+        shown = "".join(await desk.plugin.until(2))
+        assert "no longer knows this task" in shown
+        assert len(agent.asks) == 1
+
+
+@pytest.mark.case("A2A-16")
+async def test_a_message_that_was_certainly_not_taken_is_sent_again_with_its_same_id(store: Store) -> None:
+    agent = FakeAgent()
+    agent.errors = [NotAccepted("connection refused"), NotAccepted("503", retry_after=0.01)]
+    async with world(store, agent) as desk:
+        await desk.says("hi")
+        assert await desk.plugin.until(1) == ["HI"]
+    assert len({ask.message_id for ask in agent.asks}) == 1
+    assert len(agent.asks) == 3
+
+
+@pytest.mark.case("F05")
+async def test_a_lost_answer_is_looked_for_before_anything_is_repeated(store: Store) -> None:
+    agent = FakeAgent()
+    agent.find_error = None
+
+    async def cut(ask: Ask) -> AsyncIterator[TaskEvent]:
+        found = agent.tasks[task_id(ask)] = task(ask, TaskState.COMPLETED, "found")
+        if found.state.is_terminal:
+            raise OutcomeUnknown("cut")
+        yield found
+
+    agent.script = cut
+    async with world(store, agent) as desk:
+        await desk.says("hi")
+        assert await desk.plugin.until(1) == ["found"]
+        assert len(agent.asks) == 1
+
+
+async def test_a_submission_that_cannot_be_found_is_shown_as_unknown_and_repeated_only_when_asked(
+    store: Store,
+) -> None:
+    agent = FakeAgent()
+    agent.errors = [OutcomeUnknown("cut")]
+    async with world(store, agent) as desk:
+        await desk.says("hi")
+        shown = "".join(await desk.plugin.until(3))
+        assert "cannot tell whether the agent got your message" in shown
+        assert len(agent.asks) == 1
+        await desk.says("/again")
+        await until(lambda: "HI" in desk.plugin.shown())
+    first, second = agent.asks
+    assert first.message_id == second.message_id
+
+
+@pytest.mark.case("A2A-16")
+async def test_an_agent_known_to_deduplicate_is_simply_asked_again(store: Store) -> None:
+    agent = FakeAgent()
+    agent.errors = [OutcomeUnknown("cut")]
+    async with world(store, agent, resubmits=True) as desk:
+        await desk.says("hi")
+        assert await desk.plugin.until(1) == ["HI"]
+
+
+async def test_a_lost_answer_to_a_question_is_looked_for_and_shown_as_unknown(store: Store) -> None:
+    async def asks(ask: Ask) -> AsyncIterator[TaskEvent]:
+        yield task(ask, TaskState.INPUT_REQUIRED, message="Which day?", time=1.0)
+
+    agent = FakeAgent(asks)
+    async with world(store, agent) as desk:
+        await desk.says("book")
+        await desk.plugin.until(1)
+        agent.errors = [OutcomeUnknown("cut")]
+        await desk.says("Tuesday")
+        await until(lambda: any("cannot tell" in text for text in desk.plugin.shown()))
+        assert len(agent.asks) == 2
+
+
+async def test_why_an_agent_declined_is_for_the_operator_and_not_for_the_person(store: Store) -> None:
+    agent = FakeAgent()
+    agent.errors = [Declined("http://127.0.0.1:9999 is a private address; set allow_private_network")]
+    async with world(store, agent) as desk:
+        await desk.says("hi")
+        shown = "".join(await desk.plugin.until(2))
+        assert "127.0.0.1" not in shown
+        [refused] = desk.events.of("submission.refused")
+        assert "private address" in str(refused["error"])
+        assert "said" not in refused
+
+
+async def test_what_an_agent_says_of_its_own_failure_is_for_the_operator(store: Store) -> None:
+    agent = FakeAgent()
+    agent.errors = [Declined("agent x: answered error -32603", code=-32603, sample='{"message": "no such model"}')]
+    async with world(store, agent) as desk:
+        await desk.says("hi")
+        shown = "".join(await desk.plugin.until(2))
+        assert "model" not in shown
+        [refused] = desk.events.of("submission.refused")
+        assert (refused["error"], refused["said"]) == ("agent x: answered error -32603", '{"message": "no such model"}')
