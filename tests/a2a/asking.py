@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Awaitable
 
 import pytest
 
+from a2a import RemoteAgent
 from core.agent import ArtifactUpdate, Ask, Reply, Snapshot, StatusUpdate, TaskEvent, TaskRef
 from core.errors import AgentError
 from core.parts import Text, text_of
@@ -24,6 +25,14 @@ async def heard(events: AsyncIterator[TaskEvent]) -> list[TaskEvent]:
 def ref_of(event: TaskEvent) -> TaskRef:
     assert isinstance(event, Snapshot | StatusUpdate | ArtifactUpdate)
     return TaskRef(event.task_id, event.context_id)
+
+
+async def started(remote: RemoteAgent) -> TaskRef:
+    """A task that was begun and not listened to any longer."""
+    said = remote.send(ask())
+    task = ref_of(await anext(said))
+    await said.aclose()
+    return task
 
 
 def words(event: TaskEvent) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from a2a import RemoteAgent, bindings, wire
+from a2a import bindings, wire
 from a2a.card import SPOKEN
 from core.agent import ArtifactUpdate, Ask, Reply, Snapshot, StatusUpdate, TaskRef, TaskState
 from core.errors import (
@@ -20,7 +20,7 @@ from core.errors import (
     Unreachable,
 )
 from core.parts import Data, File, Text
-from tests.a2a.asking import ask, failure, heard, ref_of, words
+from tests.a2a.asking import ask, failure, heard, ref_of, started, words
 from tests.a2a.conftest import Connect
 from tests.fakes.agent import ScriptedAgent
 from tests.fakes.agent_events import artifact, artifact_parts, canceled, completed, cut, raw_bytes, rejected, working
@@ -44,14 +44,6 @@ NOWHERE = TaskRef("task-nobody-knows", "c")
 
 def speaking(binding: str, script: AgentScript = echo, **options: Any) -> ScriptedAgent:
     return ScriptedAgent(script, speaks=[binding], is_old=binding.endswith("/0.3"), **options)
-
-
-async def started(remote: RemoteAgent) -> TaskRef:
-    """A task that was begun and not listened to any longer."""
-    said = remote.send(ask())
-    task = ref_of(await anext(said))
-    await said.aclose()
-    return task
 
 
 @EVERY_BINDING

@@ -5,9 +5,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from a2a import RemoteAgent
 from a2a.client import LIST_HISTORY
-from core.agent import Snapshot, StatusUpdate, TaskRef, TaskState
+from core.agent import TaskRef, TaskState
 from core.errors import (
     AgentError,
     CancelRefused,
@@ -17,7 +16,7 @@ from core.errors import (
     TaskUnknown,
     Unreachable,
 )
-from tests.a2a.asking import ask, failure, heard, ref_of, words
+from tests.a2a.asking import ask, failure, heard, ref_of, started, words
 from tests.a2a.conftest import Connect
 from tests.fakes.agent import ScriptedAgent
 from tests.fakes.agent_events import Event, artifact, completed, cut, end_stream, working
@@ -26,32 +25,6 @@ from tests.fakes.agent_scripts import Call, ask_then_answer, events, working_unt
 from tests.fakes.scripting import Respond, cut_after_accepting, cut_before, http_status
 
 NOWHERE = TaskRef("task-nobody-knows", "c")
-
-
-async def started(remote: RemoteAgent) -> TaskRef:
-    """A task that was begun and not listened to any longer."""
-    said = remote.send(ask())
-    task = ref_of(await anext(said))
-    await said.aclose()
-    return task
-
-
-@pytest.mark.case("A2A-04")
-async def test_joining_a_task_shows_all_of_it_and_then_what_comes(connect: Connect) -> None:
-    gate = asyncio.Event()
-    async with ScriptedAgent(working_until(gate)) as agent:
-        remote = connect(agent.card_url)
-        task = await started(remote)
-        await agent.wait_for_state("WORKING")
-        said = remote.subscribe(task)
-        first = await anext(said)
-        gate.set()
-        rest = await heard(said)
-    assert isinstance(first, Snapshot)
-    assert first.state is TaskState.WORKING
-    assert [words(event) for event in rest] == ["done", ""]
-    assert isinstance(rest[-1], StatusUpdate)
-    assert rest[-1].state is TaskState.COMPLETED
 
 
 async def test_a_task_that_is_over_cannot_be_joined(connect: Connect) -> None:
@@ -111,18 +84,6 @@ async def test_a_task_without_context_keeps_the_one_it_is_known_by(connect: Conn
         assert (await connect(agent.card_url).get(TaskRef("t", "c"))).context_id == "c"
 
 
-@pytest.mark.case("F18")
-async def test_an_agent_that_forgot_the_task_says_so(connect: Connect) -> None:
-    gate = asyncio.Event()
-    async with ScriptedAgent(working_until(gate)) as agent:
-        remote = connect(agent.card_url)
-        task = await started(remote)
-        agent.forget()
-        assert type(await failure(remote.get(task))) is TaskUnknown
-        assert type(await failure(remote.cancel(task))) is TaskUnknown
-        assert type(await failure(remote.send(ask(message_id="m-2", task=task)))) is TaskUnknown
-
-
 TRANSIENT = [
     cut_before(),
     cut_after_accepting(),
@@ -169,16 +130,6 @@ async def test_a_look_that_the_agent_refuses_by_the_protocol_is_declined(connect
         error = await failure(connect(agent.card_url).get(NOWHERE))
     assert type(error) is Declined
     assert error.code == code
-
-
-async def test_a_cancel_says_what_became_of_the_task(connect: Connect) -> None:
-    async with ScriptedAgent(working_until(asyncio.Event())) as agent:
-        remote = connect(agent.card_url)
-        task = await started(remote)
-        after = await remote.cancel(task)
-        assert after is not None
-        assert after.state is TaskState.CANCELED
-        assert type(await failure(remote.cancel(task))) is TaskEnded
 
 
 @pytest.mark.case("A2A-15")

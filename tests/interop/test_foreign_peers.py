@@ -43,6 +43,14 @@ async def start(gateway: GatewayProcess, emulator: LoEmulator, mode: str = "webh
     await gateway.event("log", message="telegram account support is receiving")
 
 
+async def hold(gateway: GatewayProcess, emulator: LoEmulator, agent: SdkAgent, mode: str = "webhook") -> None:
+    """Work that the agent goes on with when it is told to, and whose task the gateway knows."""
+    await start(gateway, emulator, mode)
+    await emulator.user_says(CHAT, "hold 5")
+    await agent.held()
+    await look(lambda: _has_task(gateway), what="the task to be known")
+
+
 @pytest.mark.parametrize("mode", ["webhook", "polling"])
 async def test_a_message_becomes_a_task_at_the_agent_and_its_answer_returns_to_the_chat(
     mode: str, emulator: LoEmulator, sdk_agent: SdkAgent, gateway: GatewayProcess
@@ -80,10 +88,7 @@ async def test_a_question_of_the_agent_is_answered_in_the_chat_and_a_finished_ta
 async def test_a_gateway_killed_in_the_middle_of_a_task_delivers_the_rest_once(
     mode: str, emulator: LoEmulator, sdk_agent: SdkAgent, gateway: GatewayProcess
 ) -> None:
-    await start(gateway, emulator, mode)
-    await emulator.user_says(CHAT, "hold 5")
-    await sdk_agent.held()
-    await look(lambda: _has_task(gateway), what="the task to be known")
+    await hold(gateway, emulator, sdk_agent, mode)
     await gateway.restart()
     await sdk_agent.release()
     await emulator.wait_for_texts(CHAT)
@@ -94,10 +99,7 @@ async def test_a_gateway_killed_in_the_middle_of_a_task_delivers_the_rest_once(
 async def test_a_task_that_ended_while_the_gateway_was_dead_is_delivered_after_its_start(
     emulator: LoEmulator, sdk_agent: SdkAgent, gateway: GatewayProcess
 ) -> None:
-    await start(gateway, emulator)
-    await emulator.user_says(CHAT, "hold 5")
-    await sdk_agent.held()
-    await look(lambda: _has_task(gateway), what="the task to be known")
+    await hold(gateway, emulator, sdk_agent)
     await gateway.kill()
     await sdk_agent.release()
     await gateway.start()
@@ -110,10 +112,7 @@ async def test_a_task_that_ended_while_the_gateway_was_dead_is_delivered_after_i
 async def test_an_agent_that_forgot_the_task_at_its_restart_is_told_of_once(
     emulator: LoEmulator, sdk_agent: SdkAgent, gateway: GatewayProcess
 ) -> None:
-    await start(gateway, emulator)
-    await emulator.user_says(CHAT, "hold 5")
-    await sdk_agent.held()
-    await look(lambda: _has_task(gateway), what="the task to be known")
+    await hold(gateway, emulator, sdk_agent)
     await sdk_agent.restart()
     (told,) = await emulator.wait_for_texts(CHAT, timeout=30)
     await gateway.at_rest()
@@ -127,10 +126,7 @@ async def test_an_agent_that_forgot_the_task_at_its_restart_is_told_of_once(
 async def test_an_agent_that_kept_a_task_and_never_goes_on_is_shown_as_silent_and_can_be_cancelled(
     emulator: LoEmulator, durable_agent: SdkAgent, patient: GatewayProcess
 ) -> None:
-    await start(patient, emulator)
-    await emulator.user_says(CHAT, "hold 5")
-    await durable_agent.held()
-    await look(lambda: _has_task(patient), what="the task to be known")
+    await hold(patient, emulator, durable_agent)
     await durable_agent.restart()
     restarted = time.monotonic()
     await look(lambda: _after(restarted + SILENT), seconds=2 * SILENT, what="a long silence")
