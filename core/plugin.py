@@ -5,7 +5,7 @@ that returned; it shows Deliveries when asked. It never retries, never routes, n
 commit with the messages they count, and what else it must remember goes through PluginState.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from core.clock import Clock, Instant
@@ -222,3 +222,11 @@ class Host:
     telemetry: Telemetry = SILENT
     files: Files = NO_FILES
     seal: Seal = NoSeal()
+
+
+@value(frozen=True, slots=True)
+class PluginKind:
+    """What an entry point of the group frontdesk.plugins names."""
+
+    Settings: type[Any]  # a pydantic model
+    create: Callable[[str, Any, Host], AgentPlugin]  # one account, without I/O; its settings are what the model made

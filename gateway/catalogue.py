@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Protocol
+from typing import Any
 
 from pydantic import BaseModel
 
 from config.loading import Kinds
 from config.settings import LocalAgentSettings
 from core.errors import ConfigurationError
-from core.plugin import AgentPlugin, Host
+from core.plugin import PluginKind
 
 # kind: (the settings model, the plugin itself)
 PLUGINS: Mapping[str, tuple[str, str]] = {
@@ -43,23 +43,9 @@ def kinds() -> Kinds:
     return Kinds(plugins, agents, _Names(LOCAL_AGENTS, "frontdesk.agents"))
 
 
-class Channel(Protocol):
-    """What an entry point of the group frontdesk.plugins names: a kind of plugin."""
-
-    @property
-    def kind(self) -> str: ...
-
-    @property
-    def Settings(self) -> type[BaseModel]: ...
-
-    def create(self, account: str, settings: Any, host: Host) -> AgentPlugin:
-        """One account; no I/O. `settings` is what the model made."""
-        ...
-
-
-def plugin(kind: str) -> Channel:
-    """The channel of a configured kind."""
-    found: Channel = imported(PLUGINS[kind][1]) if kind in PLUGINS else _loaded("frontdesk.plugins", kind)
+def plugin(kind: str) -> PluginKind:
+    """What is configured as this kind."""
+    found: PluginKind = imported(PLUGINS[kind][1]) if kind in PLUGINS else _loaded("frontdesk.plugins", kind)
     return found
 
 

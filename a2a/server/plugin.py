@@ -26,7 +26,7 @@ from core.delivery import Delivery, Outcome, Payload, Piece
 from core.errors import ConfigurationError
 from core.followed import FollowedWork, Follower
 from core.identity import Source
-from core.plugin import AgentPlugin, Capabilities, Host, Intake, PreviewFrame
+from core.plugin import Capabilities, Host, Intake, PluginKind, PreviewFrame
 
 if TYPE_CHECKING:
     from core.doors.ingress import Ingress, Route
@@ -152,14 +152,4 @@ class A2APlugin:
         return ""
 
 
-class A2AChannel:
-    """What the entry point offers: the kind, its settings, and accounts made from them."""
-
-    kind = KIND
-    Settings = A2AServerSettings
-
-    def create(self, account: str, settings: A2AServerSettings, host: Host) -> AgentPlugin:
-        return A2APlugin(account, settings, host)
-
-
-PLUGIN = A2AChannel()
+PLUGIN = PluginKind(A2AServerSettings, A2APlugin)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from core.commands import COMMANDS
 from core.delivery import Delivery, Outcome, Payload, Piece, Refusal, Rejected
-from core.plugin import AgentPlugin, Capabilities, Host, Intake, Leases, PluginState, PreviewFrame
+from core.plugin import Capabilities, Host, Intake, Leases, PluginKind, PluginState, PreviewFrame
 from plugins.telegram import menu
 from plugins.telegram.health import Health
 from plugins.telegram.mentions import Me
@@ -163,23 +163,17 @@ class TelegramPlugin:
         return hashlib.sha256(b"frontdesk telegram bot:" + token.encode()).hexdigest()[:16]
 
 
-class TelegramChannel:
-    """What the entry point offers: the kind, its settings, and accounts made from them."""
-
-    kind = "telegram"
-    Settings = TelegramSettings
-
-    def create(self, account: str, settings: TelegramSettings, host: Host) -> AgentPlugin:
-        return TelegramPlugin(
-            account,
-            settings,
-            client=host.client,
-            leases=host.leases,
-            state=host.state,
-            public_url=host.public_url,
-            holder=host.holder,
-            patience=Patience(host.clock),
-        )
+def _create(account: str, settings: TelegramSettings, host: Host) -> TelegramPlugin:
+    return TelegramPlugin(
+        account,
+        settings,
+        client=host.client,
+        leases=host.leases,
+        state=host.state,
+        public_url=host.public_url,
+        holder=host.holder,
+        patience=Patience(host.clock),
+    )
 
 
 def _bot_api() -> type["BotApi"]:
@@ -188,4 +182,4 @@ def _bot_api() -> type["BotApi"]:
     return BotApi
 
 
-PLUGIN = TelegramChannel()
+PLUGIN = PluginKind(TelegramSettings, _create)

@@ -17,7 +17,7 @@ from core.delivery import Delivery, Outcome, Payload, Piece, Sent
 from core.doors.ingress import Handle, Ingress, Refusal
 from core.errors import Busy, FloodFromSender, StoreUnavailable
 from core.identity import Address, Source
-from core.plugin import AgentPlugin, Capabilities, Entry, Host, Intake, PreviewFrame, Refused
+from core.plugin import Capabilities, Entry, Host, Intake, PluginKind, PreviewFrame, Refused
 from plugins.webchat import pages
 from plugins.webchat.render import payloads_of
 from plugins.webchat.settings import WebchatSettings
@@ -208,14 +208,4 @@ def _later(status: int, reason: str, seconds: float) -> Refusal:
     return Refusal(status, reason, headers={"Retry-After": str(max(1, math.ceil(seconds)))})
 
 
-class WebchatChannel:
-    """What the entry point offers: the kind, its settings, and accounts made from them."""
-
-    kind = KIND
-    Settings = WebchatSettings
-
-    def create(self, account: str, settings: WebchatSettings, host: Host) -> AgentPlugin:
-        return WebchatPlugin(account, settings, host)
-
-
-PLUGIN = WebchatChannel()
+PLUGIN = PluginKind(WebchatSettings, WebchatPlugin)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from core.clock import Clock
 from core.delivery import Delivery, Op, Outcome, Payload, Piece, Refusal, Rejected, Sent
 from core.errors import StoreUnavailable
-from core.plugin import AgentPlugin, Capabilities, Host, Intake, PreviewFrame
+from core.plugin import Capabilities, Host, Intake, PluginKind, PreviewFrame
 from plugins.wechat.api import Api, Wire
 from plugins.wechat.cipher import Seal
 from plugins.wechat.codes import NO_PERMISSION, rejected
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from core.doors.ingress import Ingress, Route
 
-KIND = "wechat"
 ACTIVITY_INTERVAL = 15.0  # seconds; the typing state fades after 15 (developer guide, "customer service input status")
 _NEXT_MESSAGE = (
     "customer_service is false: it comes with the person's next message / "
@@ -171,14 +170,4 @@ def _seals(settings: WechatSettings) -> list[Seal]:
     return [Seal(key.get_secret_value(), settings.app_id) for key in keys if key is not None]
 
 
-class WechatChannel:
-    """What the entry point offers: the kind, its settings, and accounts made from them."""
-
-    kind = KIND
-    Settings = WechatSettings
-
-    def create(self, account: str, settings: WechatSettings, host: Host) -> AgentPlugin:
-        return WechatPlugin(account, settings, host)
-
-
-PLUGIN = WechatChannel()
+PLUGIN = PluginKind(WechatSettings, WechatPlugin)

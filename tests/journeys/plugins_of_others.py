@@ -12,7 +12,7 @@ from typing import Literal
 from pydantic import BaseModel
 
 from core.delivery import Sent
-from core.plugin import Capabilities
+from core.plugin import Capabilities, PluginKind
 
 
 class Settings(BaseModel):
@@ -54,15 +54,7 @@ class Plugin:
         return ""
 
 
-class Channel:
-    kind = "faulty"
-    Settings = Settings
-
-    def create(self, account, settings, host):
-        return Plugin(settings)
-
-
-PLUGIN = Channel()
+PLUGIN = PluginKind(Settings, lambda account, settings, host: Plugin(settings))
 """
 
 

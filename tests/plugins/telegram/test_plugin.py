@@ -32,7 +32,7 @@ def test_looking_the_plugin_up_does_not_import_telegrams_library() -> None:
 
 
 async def test_the_channel_makes_accounts_of_its_kind() -> None:
-    assert (PLUGIN.kind, PLUGIN.Settings) == ("telegram", TelegramSettings)
+    assert PLUGIN.Settings is TelegramSettings
     async with GuardedClient() as client:
         account = PLUGIN.create(
             "support",

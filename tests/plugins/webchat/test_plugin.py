@@ -385,6 +385,6 @@ def test_the_entry_point_makes_an_account_of_its_kind() -> None:
     nothing: object = None
     host = Host(nothing, nothing, nothing, Desk(), nothing, "holder")  # type: ignore[arg-type]
     plugin = PLUGIN.create("chat", OPEN, host)
-    assert (PLUGIN.kind, PLUGIN.Settings) == ("webchat", WebchatSettings)
+    assert PLUGIN.Settings is WebchatSettings
     assert plugin.capabilities.replaces
     assert plugin.capabilities.previews
