@@ -2,16 +2,20 @@
 
 aiohttp waits for a request's head as long as it keeps an idle connection, inflates bodies, names its version, and
 answers a malformed request with its own words. `Listener` gives heads a deadline of their own, takes bodies as they
-are sent, and answers every refusal, also those that reach no handler, as a problem without detail.
+are sent, ends a connection behind a body that came in chunks, and answers every refusal, also those that reach no
+handler, as a problem without detail.
 """
 
 import asyncio
 import logging
 import ssl
+from collections.abc import Callable
+from functools import partial
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from aiohttp import web
+from aiohttp.http_parser import RawRequestMessage
 
 from core.doors.acknowledgement import SERVER_NAME
 from core.doors.ingress import IngressLimits
@@ -92,6 +96,7 @@ class _Connection(web.RequestHandler):
             access_log=None,  # type: ignore[arg-type]  # aiohttp's own way to switch it off
         )
         self._server = server
+        self._request_factory = partial(_request, server.request_factory)
         self._head_deadline = limits.head_deadline
         self._head_since: float | None = None  # when the unfinished head began; None between heads
         self._head_timer: asyncio.TimerHandle | None = None
@@ -159,6 +164,12 @@ class _Connection(web.RequestHandler):
             self.force_close()
         else:
             self._head_timer = self._loop.call_at(due, self._head_is_due)
+
+
+def _request(make: Callable[..., web.BaseRequest], message: RawRequestMessage, *beside: Any) -> web.BaseRequest:
+    """A chunked body may end with trailers, and aiohttp's parser takes the last of them for the first header of the
+    request behind it (3.14.5). So nothing is read behind such a body: its connection ends with the answer."""
+    return make(message._replace(should_close=True) if message.chunked else message, *beside)
 
 
 def _refuse_second_answer(request: web.BaseRequest) -> None:

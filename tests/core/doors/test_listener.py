@@ -26,6 +26,7 @@ class Rooms:
 
     def __init__(self) -> None:
         self.bodies: list[bytes] = []
+        self.keys: list[str | None] = []
         self.entered = asyncio.Event()
         self.leave = asyncio.Event()
         ingress = Ingress(LIMITS)
@@ -39,6 +40,7 @@ class Rooms:
 
     async def quick(self, request: web.Request, body: bytes) -> web.Response:
         self.bodies.append(body)
+        self.keys.append(request.headers.get("X-API-Key"))
         return web.Response(text="ok")
 
     async def slow(self, request: web.Request, body: bytes) -> web.Response:
@@ -189,6 +191,16 @@ async def test_endless_trailers_are_refused(rooms: Rooms, port: int) -> None:
     raw = await converse(port, HEAD + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n", trailers)
     assert parse(raw).status == 400
     assert rooms.bodies == []
+
+
+@pytest.mark.case("T23")
+async def test_a_trailer_of_one_request_is_no_header_of_the_next(rooms: Rooms, port: int) -> None:
+    """Behind a proxy the two may be of two people; the trailer names what tells them apart."""
+    chunked = HEAD + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\nX-API-Key: another\r\n\r\n"
+    raw = await converse(port, chunked + GOOD)
+    assert (parse(raw).status, raw.count(b"HTTP/1.")) == (200, 1)
+    assert "Connection: close" in parse(raw).head
+    assert rooms.keys == [None]
 
 
 async def test_a_request_line_that_is_not_http_gets_a_problem(port: int) -> None:
