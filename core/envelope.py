@@ -1,14 +1,18 @@
 """What came in: as a plugin reports it (Inbound), and as the gateway vouches for it (Candidate, Envelope)."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import field
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from core.clock import Instant
 from core.identity import Address, Person, Source
 from core.parts import Attached, Part
 from core.router import Join, Start
 from core.values import value
+
+if TYPE_CHECKING:
+    from core.followed import Target
 
 
 class ContextScope(StrEnum):
@@ -43,6 +47,7 @@ class Inbound:
     party: str = ""  # for whom the sender speaks, where the channel knows: the owner is this one, not the sender
     route: str = ""  # of an account with several agents: the one it was sent to
     attached: Attached | None = None
+    also: "Callable[[str], Target] | None" = None  # another address that is to hear of its work, by the work's thread
 
     def __post_init__(self) -> None:
         if not self.chat or not self.sender:

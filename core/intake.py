@@ -181,7 +181,7 @@ class SourceIntake:
             self._telemetry.event("envelope.admitted", account=name, outcome="accepted", **seen)
             if admission.hands_over:
                 self._outbox.wake(admission.conversation, name)
-            return plugin.Accepted(envelope, thread)
+            return plugin.Accepted(envelope, thread, admission.target)
         if _is_work(item):
             self._lanes.leave((item.owner,))
         if isinstance(admission, AlreadySeen):

@@ -23,13 +23,14 @@ SILENT = Silent()
 if TYPE_CHECKING:
     from core.doors.ingress import Ingress, Route
     from core.doors.outbound import GuardedClient
-    from core.followed import FollowedWork
+    from core.followed import FollowedWork, Target
 
 
 @value(frozen=True, slots=True)
 class Accepted:
     envelope: str
     thread: str = ""  # that it is queued in; "" where it starts no work
+    target: "Target | None" = None  # what its `also` made: durable with it, and told of all that its work does
 
 
 @value(frozen=True, slots=True)

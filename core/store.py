@@ -10,7 +10,7 @@ from typing import Protocol
 from core.clock import Instant
 from core.delivery import Delivery, DeliveryState, RenderedPiece
 from core.envelope import Candidate, Moved, Unreadable
-from core.followed import FollowedRecords
+from core.followed import FollowedRecords, Target
 from core.identity import Source
 from core.plugin import Cursor
 from core.push import PushTargets
@@ -40,6 +40,7 @@ class Admitted:
     thread: str  # "" for context_scope notify: nothing is to be started
     is_desk: bool  # for the host itself: overtakes work, needs no agent
     hands_over: bool = False  # deliveries that waited for this person are queued again: their lane is to look
+    target: Target | None = None  # what Inbound.also made, as it is stored
 
 
 @value(frozen=True, slots=True)
@@ -73,7 +74,8 @@ class Admissions(Protocol):
 
         Threads are picked by core.router.pick_thread from what the store knows at that instant. A candidate whose
         pick is "ask which question" is admitted for the desk with the command "which". One that names a thread itself
-        goes there, or is not admitted: "unknown_thread" when this conversation has none such, "ended_thread".
+        goes there, or is not admitted: "unknown_thread" when this conversation has none such, "ended_thread". What
+        its `also` makes is called inside the transaction, and stored as by FollowedRecords.put_target.
         """
         ...
 

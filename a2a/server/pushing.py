@@ -8,7 +8,7 @@ checked and follows no redirect.
 
 import re
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -86,18 +86,36 @@ class Pushes:
         if not _ID.fullmatch(config.id):
             raise PushRefused("the config's id must be printable ASCII, at most 128 characters")
 
+    def with_message(self, config: PushConfig) -> Callable[[str], Target]:
+        """What is stored with the message that brings it, by the task of the message; `keep` holds from then on.
+
+        An agent in this process may have done all of the work before a config that is stored behind its message
+        would be there. Raises PushRefused past the limit of the task that the config names.
+        """
+        self._check_room(_named(config), self._open.get(config.task_id, {}))
+        return lambda task_id: self._target(_named(replace(config, task_id=task_id)))
+
+    def keep(self, target: Target) -> None:
+        """It is durable, and its task has not ended: what changes from here on is told to it."""
+        self._open.setdefault(target.thread, {})[target.id] = target
+
     async def put(self, config: PushConfig, *, is_over: bool = False) -> PushConfig:
         """Raises PushRefused past the limit, StoreUnavailable."""
-        config = config if config.id else replace(config, id=_made_id(config))
-        known = self._open.get(config.task_id, {}).values()
-        ids = {target.id for target in (await self._records.targets_of(config.task_id) if is_over else known)}
+        known = self._open.get(config.task_id, {})
+        found = await self._records.targets_of(config.task_id) if is_over else known.values()
+        config = _named(config)
+        self._check_room(config, {one.id for one in found})
+        stored = await self._records.put_target(self._target(config), self._source)
+        if not is_over:
+            self.keep(stored)
+        return config
+
+    def _check_room(self, config: PushConfig, ids: Collection[str]) -> None:
         if config.id not in ids and len(ids) >= self._limit:
             raise PushRefused(f"a task has at most {self._limit} push notification configs")
-        target = Target(config.task_id, config.id, "", settings_of(config, self._seal))
-        stored = await self._records.put_target(target, self._source)
-        if not is_over:
-            self._open.setdefault(config.task_id, {})[config.id] = stored
-        return config
+
+    def _target(self, config: PushConfig) -> Target:
+        return Target(config.task_id, config.id, "", settings_of(config, self._seal))
 
     async def of(self, task_id: str) -> Sequence[PushConfig]:
         """Without its secrets where they cannot be read any more."""
@@ -177,9 +195,11 @@ class Pushes:
         return _outcome(answer.status, answer.headers)
 
 
-def _made_id(config: PushConfig) -> str:
+def _named(config: PushConfig) -> PushConfig:
     """In 0.3 a config without an id is the task's one config, as with a2a-sdk: setting it again replaces it."""
-    return config.task_id if config.is_old else secrets.token_urlsafe(12)
+    if config.id:
+        return config
+    return replace(config, id=config.task_id if config.is_old else secrets.token_urlsafe(12))
 
 
 def _headers(config: PushConfig) -> dict[str, str]:

@@ -35,7 +35,7 @@ from a2a.server.served_lives import Lives
 from a2a.server.served_words import inbound_of, task_of, token_of, wanted_of
 from core.agent import TaskState
 from core.errors import Busy, StoreUnavailable
-from core.followed import FollowedWork, Wanted
+from core.followed import FollowedWork, Target, Wanted
 from core.ids import is_own, new_id, secret_id
 from core.plugin import Accepted, Duplicate, Intake
 
@@ -156,8 +156,8 @@ class Served:
                 self._lives.keep(live)
             else:
                 live.answered(message)
-            if request.push is not None:
-                await self._stored(self._pushes.put(_set_by(caller, replace(request.push, task_id=live.id))))
+            if accepted.target is not None:
+                self._pushes.keep(accepted.target)
         except BaseException:
             self._lives.release(live)
             raise
@@ -168,7 +168,7 @@ class Served:
         intake = self._door()
         if intake is None:
             raise Overloaded("the gateway is starting or stopping", retry_after=STARTING_RETRY)
-        inbound = inbound_of(caller, self._agent, request, context, self._passes)
+        inbound = inbound_of(caller, self._agent, request, context, self._passes, self._also(caller, request))
         try:
             (admission,) = await intake.accept((inbound,))
             if isinstance(admission, Accepted):
@@ -183,6 +183,11 @@ class Served:
             raise Unsupported("the gateway does not take messages of this caller")
         async with self._held(caller, request.message.task_id) as live:
             raise _ended(live)
+
+    def _also(self, caller: Caller, request: Send) -> Callable[[str], Target] | None:
+        if request.push is None:
+            return None
+        return self._pushes.with_message(_set_by(caller, replace(request.push, task_id=request.message.task_id)))
 
     # ------------------------------------------------------------------ reading
 

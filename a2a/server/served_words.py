@@ -5,13 +5,13 @@ import binascii
 import hashlib
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from a2a.server.port import BadRequest, Caller, Filter, Message, Role, Send, ServedTask
 from a2a.server.reading import hops_of
 from core.clock import Instant
 from core.envelope import Inbound
-from core.followed import Followed, Heard, Said, Wanted
+from core.followed import Followed, Heard, Said, Target, Wanted
 from core.parts import Attached, part_to_json
 from core.router import Join, Start
 
@@ -53,7 +53,14 @@ def _heard(entry: Heard, work: Followed) -> Message:
     )
 
 
-def inbound_of(caller: Caller, agent: str, request: Send, context: str, passes: Iterable[str]) -> Inbound:
+def inbound_of(
+    caller: Caller,
+    agent: str,
+    request: Send,
+    context: str,
+    passes: Iterable[str],
+    also: Callable[[str], Target] | None = None,
+) -> Inbound:
     """What is admitted: for a task of its own, or for the one that the message names."""
     message = request.message
     return Inbound(
@@ -69,6 +76,7 @@ def inbound_of(caller: Caller, agent: str, request: Send, context: str, passes: 
         party=caller.owner,
         route=agent,
         attached=_attached(request, passes),
+        also=also,
     )
 
 

@@ -84,6 +84,9 @@ class FollowedTables(DeliveryTables):
     # ------------------------------------------------------------------ targets
 
     async def put_target(self, target: Target, source: Source) -> Target:
+        return self._put_target(target, source)
+
+    def _put_target(self, target: Target, source: Source) -> Target:
         known = self._targets.get((target.thread, target.id))
         if known is None:
             work = self._works[target.thread]

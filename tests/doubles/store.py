@@ -133,7 +133,8 @@ class MemoryStore(FollowedTables):
             work.history.append(Heard(envelope.message_id, envelope.parts, True, envelope.attached))
         if inbound.message_id and not thread.is_desk:
             self._thread_of[place.id, inbound.message_id] = thread.id
-        return Admitted(item.envelope_id, place.owner, place.id, thread.id, thread.is_desk, hands_over)
+        target = self._put_target(inbound.also(thread.id), source) if inbound.also is not None else None
+        return Admitted(item.envelope_id, place.owner, place.id, thread.id, thread.is_desk, hands_over, target)
 
     def _place(self, source: Source, item: Candidate) -> ConversationRow:
         chat = self._aliases.get(source.key, {}).get(item.inbound.chat, item.inbound.chat)

@@ -27,6 +27,8 @@ from core.routes import Routes
 from core.session import Bounds, Lanes
 from core.store import Store
 from core.tracker import TaskTracker
+from gateway.agents.local import LocalAgent
+from gateway.agents.quick import QuickAgent
 from tests.doubles.agent import FakeAgent
 from tests.doubles.events import Events
 from tests.doubles.plugin import FakePlugin
@@ -85,7 +87,8 @@ class World:
         self.previews = Previews(plugins, store, tasks, self.outbox.is_throttled, self.events)
         pushes = agent if push_base or getattr(agent, "way", "") else None
         delegates = {one.name: Delegate(one, resubmits) for one in others}
-        delegates[agent.name] = Delegate(agent, resubmits, pushes=pushes)
+        is_local = isinstance(agent, LocalAgent | QuickAgent)
+        delegates[agent.name] = Delegate(agent, resubmits, is_local=is_local, pushes=pushes)
         self.pushes = PushBook(store, push_base or "https://desk.example" if pushes else "")
         self.tracker = TaskTracker(
             store,

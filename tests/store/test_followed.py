@@ -8,9 +8,10 @@ from core.agent import Artifact, TaskState
 from core.delivery import DeliveryState
 from core.followed import Made, Report, Said, Step, Target, Wanted
 from core.identity import Address
+from core.ids import new_id
 from core.parts import Attached, Data, File, Text
 from core.router import Join, Start
-from core.store import Admitted, NotAdmitted
+from core.store import Admitted, AlreadySeen, NotAdmitted
 from core.turn import Observation, SubmissionState, Turn, TurnEnd, TurnState
 from gateway.store.sqlite import SqliteStore
 from tests.store.line import DESK, HOUR, OTHER, Line, answered, asking, message, piece
@@ -298,6 +299,19 @@ async def test_reports_go_to_their_own_addresses_with_the_step(line: Line) -> No
     assert (delivery.address.chat, delivery.address.topic) == (admitted.thread, "c1")
     assert delivery.payload == {"text": "done"}
     assert await line.lane_is_empty(admitted.conversation)
+
+
+async def test_a_target_that_a_message_brings_is_stored_with_it(line: Line) -> None:
+    candidate = message("hello")
+    brings = replace(candidate.inbound, thread=Start(), also=lambda thread: Target(thread, "c1", "", {"url": "x"}))
+    admitted = await line.admit(replace(candidate, inbound=brings, is_followed=True))
+    sent_again = replace(candidate, envelope_id=new_id(), inbound=brings, is_followed=True)
+    (again,) = await line.store.admit(DESK, (sent_again,))
+
+    assert admitted.target is not None
+    assert (admitted.target.thread, admitted.target.settings) == (admitted.thread, {"url": "x"})
+    assert list(await line.store.targets(DESK)) == [admitted.target]
+    assert again == AlreadySeen(admitted.envelope)
 
 
 async def test_targets_are_replaced_told_and_dropped_with_what_is_queued_for_them(line: Line) -> None:

@@ -140,7 +140,8 @@ def _admit_message(tx: Tx, source: Source, item: Candidate, policy: Policy, now:
     is_desk = bool(command) and thread != ""
     if thread:
         _remember(tx, Queue(place, agent, is_desk, [envelope]), thread)
-    return Admitted(item.envelope_id, place.owner, place.id, thread, is_desk, hands_over)
+    target = followed.put_target(tx, inbound.also(thread), source, now) if inbound.also is not None and thread else None
+    return Admitted(item.envelope_id, place.owner, place.id, thread, is_desk, hands_over, target)
 
 
 def _envelope(item: Candidate, seq: int, person: Person, command: str) -> Envelope:

@@ -20,6 +20,7 @@ from core.plugin import Host
 from core.seal import NoSeal, Seal
 from core.store import Store
 from gateway.agents.local import LocalAgent
+from gateway.agents.quick import QuickAgent
 from gateway.store.sqlite import SqliteStore
 from tests.doubles.agent import FakeAgent
 from tests.doubles.events import Events
@@ -73,7 +74,7 @@ class Desk:
 @asynccontextmanager
 async def desk(
     store: Store,
-    agent: FakeAgent | LocalAgent,
+    agent: FakeAgent | LocalAgent | QuickAgent,
     *,
     allow_push_private: bool = False,
     seal: Seal | None = None,

@@ -13,6 +13,8 @@ from core.doors.outbound import GuardedClient
 from core.parts import Text
 from core.seal import SealBroken
 from core.store import Store
+from gateway.agents.echo import Echo
+from gateway.agents.quick import QuickAgent
 from tests.a2a.server.desk import ANN, BOB, Desk, desk
 from tests.doubles.agent import FakeAgent, context, status, task, task_id
 from tests.fakes.push_receiver import PushReceiver
@@ -53,6 +55,31 @@ async def test_every_change_is_told_in_order(store: Store, receiver: PushReceive
 
         await receiver.changes.until(lambda: receiver.told("/hook") == EVERYTHING)
         assert {one.body["task"] for one in receiver.received} == {done.id}
+
+
+async def test_of_an_agent_that_is_done_at_once_the_end_is_told_to_the_config_of_its_message(
+    store: Store, receiver: PushReceiver
+) -> None:
+    """One in this process is done before anything else could be stored."""
+    async with desk(store, QuickAgent("agent", Echo()), allow_push_private=True) as there:
+        for n in range(10):
+            config = PushConfig(f"{receiver.base}/{n}")
+            await there.tasks.send(ANN, Send(there.message("hello"), waits=False, push=config))
+
+        await receiver.changes.until(lambda: all(receiver.told(f"/{n}")[-1:] == ["completed"] for n in range(10)))
+
+
+async def test_a_message_with_a_config_too_many_is_not_taken(store: Store) -> None:
+    agent = FakeAgent(asks)
+    async with desk(store, agent) as there:
+        asked = await pushed(there, EXAMPLE)
+        for n in range(9):
+            await there.tasks.set_push(ANN, replace(EXAMPLE, task_id=asked.id, id=f"c{n}"))
+        with pytest.raises(PushRefused):
+            await there.tasks.send(ANN, Send(there.message("Tuesday", task=asked.id), push=EXAMPLE))
+
+        assert await there.tasks.get(ANN, asked.id) == asked
+        assert len(agent.asks) == 1
 
 
 @pytest.mark.parametrize("protocol", ["1.0", "0.3"])

@@ -95,5 +95,5 @@ async def test_work_that_cannot_be_resumed_is_told_to_be_lost_once(store: Sqlite
         await until(lambda: fragile.begun)
     async with line(store, fragile, plugin):
         await plugin.until(1)
-        assert "".join(plugin.shown()).startswith("The agent no longer knows this task")
+        assert "".join(plugin.shown()).startswith("This was interrupted by a restart")
     assert fragile.begun == 1
