@@ -10,7 +10,8 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
-from core.agent import Agent, Road, Snapshot, StatusUpdate, TaskEvent, TaskRef
+from core.agent import Road, Snapshot, StatusUpdate, TaskEvent
+from core.cancelling import close
 from core.clock import Clock, Instant
 from core.crashpoint import crashpoint
 from core.delivery import Piece, RenderedPiece
@@ -123,7 +124,7 @@ class TaskTracker:
         return len(found)
 
     def let_go(self, tasks: Sequence[OpenTask]) -> None:
-        """Tell agents that nobody will answer their questions; best effort, since nothing waits for it."""
+        """Tell agents that nobody will answer their questions; by this process only, since nothing waits for it."""
         for task in tasks:
             delegate = self._delegates.get(task.agent)
             if task.thread and (follower := self._followers.get(task.account)) is not None:
@@ -131,7 +132,7 @@ class TaskTracker:
             self.wake(task.told)
             self._vigils.end_of_task(task.agent, task.task_id)
             if delegate is not None and task.task_id:
-                self.spawn(partial(_cancel, delegate.agent, task), f"let go {task.task_id}")
+                self.spawn(partial(close, delegate.agent, task, self), f"let go {task.task_id}")
             target = self.pushes.of_task(task.agent, task.task_id)
             if target is not None:
                 self.spawn(partial(self.pushes.close, target), f"let go {target.id}")
@@ -301,8 +302,3 @@ class TaskTracker:
 
 def _nowhere(turn: Turn) -> None:
     raise RuntimeError(f"turn {turn.id} is at work again, and nobody gave the tracker its lanes")
-
-
-async def _cancel(agent: Agent, task: OpenTask) -> None:
-    with suppress(AgentError):
-        await agent.cancel(TaskRef(task.task_id, task.context_id, task.binding))
