@@ -6,9 +6,11 @@ The messageId never changes over the tries.
 """
 
 import random
+from collections.abc import AsyncIterator
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 
-from core.agent import Ask, Road, TaskEvent
+from core.agent import Ask, Reply, Road, TaskEvent
 from core.assembly import Assembly
 from core.cancelling import Cancelling
 from core.errors import (
@@ -34,7 +36,7 @@ from core.turn import SubmissionState, TurnEnd, TurnState
 
 @dataclass(slots=True)
 class _Tries:
-    """Tries in a row of which an agent certainly took nothing."""
+    """Tries in a row of which an agent certainly took nothing, or of which each answer was lost."""
 
     since: float  # monotonic
     count: int = 0
@@ -54,15 +56,16 @@ class Submitting:
         progress, ask = self._progress, await self._first_ask()
         if push := await self._pushing.with_send():
             ask = replace(ask, push=push)
-        tries = self._tries()
+        tries, lost = self._tries(), self._tries()
         while not progress.has_ended:
             if progress.cancel_wanted and not maybe_there:
                 return await self._cancelling.end("cancelled")
             try:
                 if not progress.turn.asked:
                     await progress.commit(asked=True)
+                answer = self._of_any_task(ask) if maybe_there and ask.task_id else progress.agent.send(ask)
                 maybe_there = True
-                await self._following.read(progress.agent.send(ask), from_the_start=True)
+                await self._following.read(answer, from_the_start=True)
                 if progress.is_submitted:
                     return None
                 raise OutcomeUnknown("the agent ended its answer before saying anything")
@@ -82,9 +85,26 @@ class Submitting:
                 return await self._fail(error, "declined")
             except (OutcomeUnknown, Unreachable) as error:
                 self.is_clear = False
-                if progress.is_submitted or not await self.look(error):
+                if progress.is_submitted or not await self.look(error, since=lost.since):
                     return None  # taken, and cut: follow; or nobody can tell, and the turn has ended
+                await progress.pause(self._patience.retry(lost.count, random.random()))
+                lost.count += 1
         return None
+
+    async def _of_any_task(self, ask: Ask) -> AsyncIterator[TaskEvent]:
+        """What the agent says to a message that it may have already."""
+        async with aclosing(self._progress.agent.send(ask)) as events:  # type: ignore[type-var]
+            async for event in events:
+                self._follow(event)
+                yield event
+
+    def _follow(self, event: TaskEvent) -> None:
+        """It is about this message. Where the task had ended that the message was for, an earlier process asked for a
+        new one, and this is that."""
+        progress = self._progress
+        is_other = not isinstance(event, Reply) and event.task_id != progress.assembly.task_id
+        if is_other and progress.assembly.task_id and not progress.is_submitted:
+            progress.assembly = Assembly()
 
     def _tries(self) -> _Tries:
         return _Tries(self._helm.clock.monotonic())
@@ -172,16 +192,21 @@ class Submitting:
 
     # ------------------------------------------------------------------ look
 
-    async def look(self, error: AgentError) -> bool:
-        """Look for a message whose answer was lost. True: ask again. Else it was found, or the turn has ended."""
+    async def look(self, error: AgentError, *, since: float | None = None) -> bool:
+        """Look for a message whose answer was lost. True: ask again. Else it was found, or the turn has ended.
+
+        `since`: when it was first asked (monotonic); after the patience to give up nobody is asked again.
+        """
         progress = self._progress
         found = await self._found()
         if progress.is_submitted:
             return False  # a push was faster
         if found is not None:
+            self._follow(found)
             await progress.take(found, Road.ANSWER)
             return False
-        if progress.delegate.resubmits and not progress.cancel_wanted:
+        waited = 0.0 if since is None else self._helm.clock.monotonic() - since
+        if progress.delegate.resubmits and not progress.cancel_wanted and waited <= self._patience.give_up:
             return True
         await progress.commit(
             submission=SubmissionState.UNKNOWN,

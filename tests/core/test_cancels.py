@@ -10,13 +10,14 @@ from core.agent import Artifact, Ask, Snapshot, TaskEvent, TaskRef, TaskState
 from core.errors import (
     CancelRefused,
     NotAccepted,
+    Unreachable,
 )
 from core.parts import Text
 from core.patience import Patience
 from core.session import Bounds
 from core.store import Store
 from tests.core.turns import is_waiting
-from tests.doubles.agent import FakeAgent, Parked, task
+from tests.doubles.agent import FakeAgent, Parked, task, task_id
 from tests.doubles.world import SOON, world
 from tests.waiting import until
 
@@ -147,3 +148,21 @@ async def test_two_ways_to_end_a_turn_at_one_instant_are_one_end(store: Store) -
         await desk.says("hi")
         assert await desk.plugin.until(1) == ["HI"]
         assert desk.events.of("turn.failed") == []
+
+
+async def test_an_agent_that_cannot_be_reached_just_then_is_told_later_that_its_question_is_closed(
+    store: Store,
+) -> None:
+    async def asks(ask: Ask) -> AsyncIterator[TaskEvent]:
+        yield task(ask, TaskState.INPUT_REQUIRED, message="Which day?", time=1.0)
+
+    agent = FakeAgent(asks)
+    async with world(store, agent) as desk:
+        await desk.says("book")
+        await desk.plugin.until(1)
+        agent.cancel_error = Unreachable("connection refused")
+        await desk.says("/cancel")
+        await until(lambda: len(agent.cancels) > 1)
+        agent.cancel_error = None
+        ask = agent.asks[0]
+        await until(lambda: agent.tasks[task_id(ask)] == task(ask, TaskState.CANCELED))

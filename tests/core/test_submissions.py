@@ -1,19 +1,30 @@
 """A message is at its agent once: it is looked for before anything is sent again."""
 
+import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 
-from core.agent import Ask, TaskEvent, TaskState
+from core.agent import Ask, Snapshot, TaskEvent, TaskState
 from core.errors import (
     Declined,
     NotAccepted,
     OutcomeUnknown,
+    TaskEnded,
 )
+from core.parts import text_of
 from core.store import Store
 from tests.doubles.agent import FakeAgent, task, task_id
-from tests.doubles.world import world
+from tests.doubles.world import SOON, world
 from tests.waiting import until
+
+
+def known(agent: FakeAgent, id: str) -> Snapshot:
+    """The task as the agent has it."""
+    found = agent.tasks[id]
+    assert isinstance(found, Snapshot)
+    return found
 
 
 @pytest.mark.case("F18")
@@ -119,3 +130,45 @@ async def test_what_an_agent_says_of_its_own_failure_is_for_the_operator(store: 
         assert "model" not in shown
         [refused] = desk.events.of("submission.refused")
         assert (refused["error"], refused["said"]) == ("agent x: answered error -32603", '{"message": "no such model"}')
+
+
+async def test_an_agent_whose_answers_are_all_lost_is_asked_again_with_pauses_and_not_for_ever(store: Store) -> None:
+    agent = FakeAgent()
+    agent.errors = [OutcomeUnknown("cut") for _ in range(10_000)]
+    async with world(store, agent, resubmits=True, patience=replace(SOON, give_up=0.1)) as desk:
+        await desk.says("hi")
+        await until(lambda: any("cannot tell" in text for text in desk.plugin.shown()))
+    assert len(agent.asks) < 100
+    assert len({ask.message_id for ask in agent.asks}) == 1
+
+
+@pytest.mark.case("A2A-02")
+@pytest.mark.parametrize("is_found", [True, False], ids=["found", "asked again"])
+async def test_a_new_task_in_the_place_of_one_that_ended_is_followed_after_a_restart(
+    store: Store, is_found: bool
+) -> None:
+    """What the agent makes of the message is another task than the one that the message was for."""
+    before, agent = asyncio.Event(), FakeAgent()
+
+    async def ended(ask: Ask) -> AsyncIterator[TaskEvent]:
+        if text_of(ask.parts) == "book":
+            yield task(ask, TaskState.INPUT_REQUIRED, message="Which day?", time=1.0)
+        elif f"task-{ask.message_id}" in agent.tasks:
+            yield known(agent, f"task-{ask.message_id}")
+        elif ask.task_id:
+            agent.tasks[ask.task_id] = replace(known(agent, ask.task_id), state=TaskState.COMPLETED, time=2.0)
+            raise TaskEnded("it is completed")
+        else:
+            agent.tasks[task_id(ask)] = task(ask, TaskState.COMPLETED, "a new task's answer", time=3.0)
+            before.set()
+            await asyncio.Event().wait()
+
+    agent.script, agent.find_error = ended, None if is_found else Declined("no listing here")
+    async with world(store, agent, resubmits=True) as desk:
+        await desk.says("book")
+        await desk.plugin.until(1)
+        await desk.says("Tuesday")
+        await before.wait()
+    async with world(store, agent, resubmits=True) as after:
+        assert await after.plugin.until(1) == ["a new task's answer"]
+        assert not after.events.of("task.foreign_event")
