@@ -82,6 +82,14 @@ class Assembly:
         texts = [_text(artifact.parts) for artifact in self.artifacts.values()]
         return "\n\n".join(text for text in texts if text) or _text(self.message)
 
+    def is_asked_anew(self, said: Snapshot) -> bool:
+        """Whether it would be a question to a person, other than the one this turn answers, but for its time."""
+        return said.state.is_interrupted and not self.is_over and said.time != self.answered
+
+    def forget_times(self) -> None:
+        """The agent's clock was set back: what it says next is not older."""
+        self.state_time = self.answered = None
+
     # ------------------------------------------------------------------ by kind
 
     def _apply_reply(self, reply: Reply) -> Change:

@@ -8,13 +8,28 @@ import asyncio
 import random
 from collections.abc import AsyncIterator, Callable
 
-from core.agent import Road, TaskEvent
+from core.agent import Road, Snapshot, TaskEvent
 from core.errors import AgentError, Declined, InterfaceGone, TaskEnded, TaskUnknown, Unreachable
 from core.notices import notice
 from core.progress import Progress
 from core.reading import Reading
 from core.record import record_of_error
 from core.turn import Disposition, TurnEnd, TurnState
+
+INSISTENT = 5  # times in a row, at least a second apart
+
+
+class _Insists:
+    """What an agent says each time it is asked is so, whatever the clocks say: it may have set its clock back, or gone
+    on on another machine. Once is not enough, since it may have copies that do not know the newest yet."""
+
+    def __init__(self) -> None:
+        self._said: Snapshot | None = None
+        self._times = 0
+
+    def on(self, said: Snapshot) -> bool:
+        self._said, self._times = said, self._times + 1 if said == self._said else 1
+        return self._times >= INSISTENT
 
 
 class Following:
@@ -24,6 +39,7 @@ class Following:
         self._reading: Reading | None = None
         self._quiet: asyncio.TimerHandle | None = None
         self._can_subscribe = True
+        self._insists = _Insists()
         self._trouble = ""  # why the task could not be asked after the last time
         self._is_told = False  # that the task is silent
 
@@ -109,7 +125,10 @@ class Following:
     async def ask_after(self) -> None:
         """GetTask: the task's own word, which replaces whatever was assembled."""
         try:
-            await self._progress.take(await self._progress.agent.get(self._progress.ref), Road.ANSWER)
+            found = await self._progress.agent.get(self._progress.ref)
+            if self._insists.on(found) and self._progress.assembly.is_asked_anew(found):
+                self._progress.assembly.forget_times()
+            await self._progress.take(found, Road.ANSWER)
             self._trouble = ""
         except TaskUnknown as error:
             await self._lost(error)

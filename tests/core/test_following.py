@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.agent import Artifact, ArtifactUpdate, Ask, Snapshot, TaskEvent, TaskState
+from core.agent import Artifact, ArtifactUpdate, Ask, Snapshot, TaskEvent, TaskRef, TaskState
 from core.errors import AgentPaused, Busy, Declined, InterfaceGone, OutcomeUnknown, Unreachable
 from core.parts import Text
 from core.patience import Patience
@@ -544,6 +544,49 @@ async def test_a_task_that_does_not_move_after_its_question_was_answered_is_show
         asked = len(agent.gets)
         await until(lambda: len(agent.gets) > asked + 5)
         assert "Nothing new" not in "".join(after.plugin.shown())
+
+
+@pytest.mark.parametrize("asked_before", [False, True])
+async def test_a_question_that_an_agent_says_each_time_is_shown_though_its_clock_was_set_back(
+    store: Store, asked_before: bool
+) -> None:
+    async def set_back(ask: Ask) -> AsyncIterator[TaskEvent]:
+        if asked_before and ask.task_id is None:
+            yield task(ask, TaskState.INPUT_REQUIRED, message="Which town?", time=20.0)
+            return
+        yield status(ask, TaskState.WORKING, time=10.0)
+        agent.tasks[task_id(ask)] = task(ask, TaskState.INPUT_REQUIRED, message="Which day?", time=5.0)
+
+    agent = FakeAgent(set_back)
+    async with world(store, agent) as desk:
+        await desk.says("book")
+        if asked_before:
+            await until(lambda: "Which town?" in desk.plugin.shown())
+            await desk.says("Bath")
+        await until(lambda: "Which day?" in desk.plugin.shown())
+
+
+async def test_what_only_a_slow_copy_of_an_agent_says_once_is_not_shown(store: Store) -> None:
+    """Behind a load balancer one copy may not know yet that the task goes on."""
+
+    async def works(ask: Ask) -> AsyncIterator[TaskEvent]:
+        yield status(ask, TaskState.WORKING, time=10.0)
+
+    class Copies(FakeAgent):
+        async def get(self, task_of: TaskRef) -> Snapshot:
+            said = [
+                task(self.asks[0], TaskState.INPUT_REQUIRED, message="Which day?", time=5.0),
+                task(self.asks[0], TaskState.WORKING, time=10.0),
+            ]
+            done = task(self.asks[0], TaskState.COMPLETED, "done", time=20.0)
+            self.tasks[task_of.task_id] = said[len(self.gets) % 2] if len(self.gets) < 20 else done
+            return await super().get(task_of)
+
+    agent = Copies(works)
+    async with world(store, agent) as desk:
+        await desk.says("book")
+        await until(lambda: "done" in "".join(desk.plugin.shown()))
+        assert "Which day?" not in desk.plugin.shown()
 
 
 async def test_an_open_stream_that_says_nothing_is_no_sign_of_life(store: Store) -> None:
