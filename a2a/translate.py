@@ -25,6 +25,7 @@ from core.push import Push
 OUTPUT_MODES = ("text/plain", "text/markdown", "application/json")  # what a chat can show; a wish, not a filter
 OCTETS = "application/octet-stream"
 HOPS = "frontdesk/hops"  # in a message's metadata: how many gateways it has passed through
+FORWARDED = "frontdesk/forwarded"  # there too: which of the parts, from 0, their sender passed on and did not write
 TOO_DEEP = "[data left out: nested too deep]"
 SENT_MOST = 10 << 20  # bytes of files inside one message to an agent, all together: as much as one file may have
 BYTES_MOST = 1 << 20  # bytes of files inside one message or artifact, all together: what is kept in a database's rows
@@ -48,8 +49,8 @@ def send_params(ask: Ask, *, streaming: bool) -> dict[str, Any]:
         message["contextId"] = ask.context_id
     if ask.task_id is not None:
         message["taskId"] = ask.task_id
-    if ask.metadata or ask.hops:
-        message["metadata"] = {**ask.metadata, **({HOPS: ask.hops} if ask.hops else {})}
+    if metadata := _metadata(ask):
+        message["metadata"] = metadata
     if ask.extensions:
         message["extensions"] = list(ask.extensions)
     configuration: dict[str, Any] = {"acceptedOutputModes": OUTPUT_MODES}
@@ -61,6 +62,16 @@ def send_params(ask: Ask, *, streaming: bool) -> dict[str, Any]:
     if ask.request_metadata:
         request["metadata"] = ask.request_metadata
     return request
+
+
+def _metadata(ask: Ask) -> dict[str, Any]:
+    """What its sender attached, and what the gateway says of it."""
+    metadata = dict(ask.metadata)
+    if ask.hops:
+        metadata[HOPS] = ask.hops
+    if ask.forwarded:
+        metadata[FORWARDED] = list(ask.forwarded)
+    return metadata
 
 
 def push_config(push: Push) -> dict[str, Any]:

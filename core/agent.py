@@ -138,6 +138,7 @@ class Ask:
     origin: str = ""  # what its channel calls the (last) message it hands on; never an id of ours
     binding: str = ""  # the interface that created that task
     hops: int = 0  # gateways a program's message has passed through, this one included; 0: it is not a program's
+    forwarded: tuple[int, ...] = ()  # which of the parts their sender passed on and did not write
     push: "Push | None" = None  # where the agent may push what it says, where it is told that with the send
 
 

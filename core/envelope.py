@@ -1,6 +1,6 @@
 """What came in: as a plugin reports it (Inbound), and as the gateway vouches for it (Candidate, Envelope)."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -122,3 +122,10 @@ class Envelope:
     is_forward: bool = False
     received: Instant = 0.0
     attached: Attached | None = None
+
+    @property
+    def forwarded(self) -> Sequence[int]:
+        """Which of its parts the sender passed on and did not write."""
+        if self.is_forward:
+            return range(len(self.parts))
+        return self.attached.forwarded if self.attached is not None else ()

@@ -43,6 +43,7 @@ class Attached:
     passes: tuple[str, ...] = ()  # keys of the metadata, and extensions, that the agent gets too
     hops: int = 0  # gateways it passed through before this one, as far as they say so
     request: Mapping[str, Any] = field(default_factory=dict)  # metadata of the call that brought the message
+    forwarded: tuple[int, ...] = ()  # which of the parts the sender says to pass on only
 
     @property
     def passed_metadata(self) -> dict[str, Any]:
@@ -57,12 +58,12 @@ class Attached:
         return tuple(uri for uri in self.extensions if uri in self.passes)
 
     def to_json(self) -> dict[str, Any]:
-        names = ("metadata", "extensions", "references", "passes", "hops", "request")
+        names = ("metadata", "extensions", "references", "passes", "hops", "request", "forwarded")
         return {name: value for name in names if (value := getattr(self, name))}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> "Attached":
-        lists = {name: tuple(value.get(name, ())) for name in ("extensions", "references", "passes")}
+        lists = {name: tuple(value.get(name, ())) for name in ("extensions", "references", "passes", "forwarded")}
         return cls(value.get("metadata", {}), **lists, hops=value.get("hops", 0), request=value.get("request", {}))
 
 

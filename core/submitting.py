@@ -6,13 +6,14 @@ The messageId never changes over the tries.
 """
 
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
 from core.agent import Ask, Reply, Road, TaskEvent
 from core.assembly import Assembly
 from core.cancelling import Cancelling
+from core.envelope import Envelope
 from core.errors import (
     AgentError,
     AgentPaused,
@@ -132,6 +133,7 @@ class Submitting:
             origin=origin,
             binding=binding,
             hops=beside.hops + 1 if self._progress.follower is not None else 0,
+            forwarded=tuple(_forwarded(turn.envelopes)),
         )
 
     async def _bear(self, error: NotAccepted, tries: _Tries) -> _Tries:
@@ -230,3 +232,12 @@ class Submitting:
                     return None
                 await progress.pause(self._patience.retry(attempt, random.random()))
         return None
+
+
+def _forwarded(envelopes: Iterable[Envelope]) -> Iterator[int]:
+    """Which parts of them all, one behind the other, their senders passed on and did not write."""
+    first = 0
+    for envelope in envelopes:
+        for at in envelope.forwarded:
+            yield first + at
+        first += len(envelope.parts)

@@ -156,6 +156,15 @@ def hops_of(metadata: Mapping[str, Any]) -> int:
     return int(said) if 0 < said < 1 << 31 else 0
 
 
+def forwarded_of(metadata: Mapping[str, Any], count: int) -> tuple[int, ...]:
+    """Which of so many parts a message says to pass on only; what names no part of it says nothing."""
+    said = metadata.get(translate.FORWARDED)
+    if not isinstance(said, list):
+        return ()
+    named = {each for each in said if type(each) in (int, float)}  # ProtoJSON: 1 may come as 1.0, and True is no 1
+    return tuple(at for at in range(count) if at in named)
+
+
 def _parsed(model: type[R], params: Json) -> R:
     try:
         return model.model_validate(params)

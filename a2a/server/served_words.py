@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable
 
 from a2a.server.port import BadRequest, Caller, Filter, Message, Role, Send, ServedTask
-from a2a.server.reading import hops_of
+from a2a.server.reading import forwarded_of, hops_of
 from core.clock import Instant
 from core.envelope import Inbound
 from core.followed import Followed, Heard, Said, Target, Wanted
@@ -93,6 +93,7 @@ def _attached(request: Send, passes: Iterable[str]) -> Attached | None:
         tuple(name for name in passes if any(name in each for each in said)),
         hops_of(message.metadata),
         request.metadata,
+        forwarded_of(message.metadata, len(message.parts)),
     )
 
 

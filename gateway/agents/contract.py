@@ -52,6 +52,7 @@ class Task:
     state: State = field(default_factory=dict)  # of the last checkpoint or question; {} at the beginning
     parts: tuple[Part, ...] = ()  # all that was sent, files and data too
     message_id: str = ""  # what the channel calls the (last) message; "" where it has no such
+    forwarded: tuple[int, ...] = ()  # which of `parts` their sender passed on and did not write
 
 
 @value(frozen=True, slots=True)

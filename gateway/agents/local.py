@@ -127,7 +127,15 @@ class LocalAgent:
         if self.at_work >= RUNNING_MOST:
             raise NotAccepted(f"agent {self._name} has {RUNNING_MOST} tasks at work", retry_after=BUSY_RETRY)
         context_id = ask.context_id or f"context-{ask.message_id}"
-        record = TaskRecord(task_id, context_id, ask.message_id, ask.parts, self._clock.now(), origin=ask.origin)
+        record = TaskRecord(
+            task_id,
+            context_id,
+            ask.message_id,
+            ask.parts,
+            self._clock.now(),
+            origin=ask.origin,
+            forwarded=ask.forwarded,
+        )
         return self._known.begin(LiveTask(record)), True
 
     async def _continued(self, ask: Ask, task_id: str) -> LiveTask:
@@ -156,6 +164,7 @@ class LocalAgent:
             message_id=ask.message_id,
             parts=ask.parts,
             origin=ask.origin,
+            forwarded=ask.forwarded,
             time=later(live.time, self._clock.now()),
             task_state=TaskState.WORKING,
             run=live.record.run + 1,

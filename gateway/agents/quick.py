@@ -25,7 +25,7 @@ class QuickAgent:
     async def send(self, ask: Ask) -> AsyncIterator[TaskEvent]:
         try:
             async with asyncio.timeout(ANSWER_LIMIT):
-                text = await self._agent.answer(Task(text_lines(ask.parts), {}, ask.parts, ask.origin))
+                text = await self._agent.answer(Task(text_lines(ask.parts), {}, ask.parts, ask.origin, ask.forwarded))
         except TimeoutError as error:
             raise Declined(f"agent {self._name} gave no answer within {ANSWER_LIMIT:.0f} s") from error
         yield Reply(f"reply-{ask.message_id}", ask.context_id or "", (Text(text),))

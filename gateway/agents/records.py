@@ -31,6 +31,7 @@ class TaskRecord:
     question: str = ""
     artifacts: tuple[Artifact, ...] = ()  # beside the words
     origin: str = ""  # what the channel calls the message
+    forwarded: tuple[int, ...] = ()  # which of the parts their sender passed on and did not write
 
     def to_json(self) -> str:
         value = {
@@ -45,6 +46,7 @@ class TaskRecord:
             "words": self.words,
             "question": self.question,
             "origin": self.origin,
+            "forwarded": self.forwarded,
             "artifacts": [
                 {"id": one.id, "name": one.name, "parts": [part_to_json(part) for part in one.parts]}
                 for one in self.artifacts
@@ -67,6 +69,7 @@ class TaskRecord:
             words=value["words"],
             question=value["question"],
             origin=value.get("origin", ""),
+            forwarded=tuple(value.get("forwarded", ())),
             artifacts=tuple(
                 Artifact(one["id"], tuple(map(part_from_json, one["parts"])), one["name"])
                 for one in value.get("artifacts", ())

@@ -45,7 +45,7 @@ class Run:
     async def work(self) -> None:
         """Where the failure of a task ends: what foreign code raises fails that task and no other."""
         live, record = self._live, self._live.record
-        task = Task(text_lines(record.parts), dict(record.state), record.parts, record.origin)
+        task = Task(text_lines(record.parts), dict(record.state), record.parts, record.origin, record.forwarded)
         try:
             async with aclosing(self._agent.work(task)) as steps:  # type: ignore[type-var]
                 taken = 0

@@ -52,7 +52,9 @@ async def test_what_a_text_says_of_itself_is_its_text_alone_in_the_store_and_at_
         assert message["parts"] == [{**asked["parts"][0], "text": text}]
         assert {**message, "parts": [], "messageId": ""} == {**asked, "parts": [], "messageId": ""}
     assert origin(forwarded) == {**origin(plain), "is_forward": 1}  # it is kept that these are not the sender's words
-    assert {**last, "parts": [], "messageId": ""} == {**asked, "parts": [], "messageId": ""}
+    assert last["parts"] == [{**asked["parts"][0], "text": SAID[0]}]
+    beside = {"metadata": {"frontdesk/forwarded": [0]}}  # and told
+    assert {**last, "parts": [], "messageId": ""} == {**asked, "parts": [], "messageId": "", **beside}
 
 
 def stored(database: Path) -> Sequence[dict[str, Any]]:

@@ -51,7 +51,7 @@ def texts(line_of: object) -> list[str]:
 
 
 async def test_work_is_submitted_with_its_message(line: Line) -> None:
-    attached = Attached({"k": 1}, ("urn:x",), ("t",), ("k",))
+    attached = Attached({"k": 1}, ("urn:x",), ("t",), ("k",), hops=2, request={"r": 1}, forwarded=(0,))
     admitted = await begin_work(line, attached=attached)
     work = await line.store.followed(admitted.thread)
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -12,6 +13,7 @@ from core.parts import Text, text_of
 from gateway.agents import Checkpoint, Question, Step, Task, Words
 from gateway.agents.known import RESTED_KEPT
 from tests.gateway.agents.world import Memory, all_of, ask, last_of, life, outcome, ref, until_said, words
+from tests.waiting import until
 
 
 class Scripted:
@@ -52,6 +54,21 @@ async def test_an_answer_is_streamed_and_ends_as_a_whole() -> None:
     assert [text_of(e.artifact.parts) for e in rest if isinstance(e, ArtifactUpdate) and e.append] == ["day"]
     assert isinstance(rest[-1], Snapshot)
     assert outcome(rest[-1]) == (TaskState.COMPLETED, "Good day")
+
+
+@pytest.mark.case("T73")
+async def test_an_agent_is_told_which_parts_are_forwarded_after_a_restart_too() -> None:
+    memory, gate = Memory(), waiting()
+    agent = Scripted(Checkpoint({"next": 1}), gate, Words("done"))
+    said = replace(ask("hello"), forwarded=(0,))
+    async with life(agent, memory) as local:
+        stream = local.send(said)
+        task = ref(await anext(stream))
+        await until(lambda: memory.kept)
+    gate.set()
+    async with life(agent, memory) as local:
+        await last_of(local.subscribe(task))
+    assert [known.forwarded for known in agent.tasks] == [(0,), (0,)]
 
 
 async def test_an_agent_that_never_waits_does_not_hold_up_the_others() -> None:
