@@ -1,6 +1,5 @@
 """JSON-RPC of 1.0: every method, and what is refused before one is called."""
 
-import json
 from typing import Any
 
 import pytest
@@ -200,33 +199,6 @@ async def test_a_wrong_message_is_refused_with_its_field(site: Site, change: dic
 async def test_a_missing_message_is_refused_with_its_field(site: Site) -> None:
     answer = await site.rpc("SendMessage", {})
     assert (answer.code, answer.fields) == (-32602, ["message"])
-
-
-@pytest.mark.case("T59")
-@pytest.mark.parametrize(
-    ("request_", "code"),
-    [
-        ([{"jsonrpc": "2.0", "id": 1, "method": "GetTask", "params": {}}], -32600),
-        ([], -32600),
-        ("GetTask", -32600),
-        (5, -32600),
-        (None, -32600),
-        ({"id": 1, "method": "GetTask"}, -32600),
-        ({"jsonrpc": "1.0", "id": 1, "method": "GetTask"}, -32600),
-        ({"jsonrpc": "2.0", "id": 1}, -32600),
-        ({"jsonrpc": "2.0", "id": 1, "method": 5}, -32600),
-        ({"jsonrpc": "2.0", "id": {}, "method": "GetTask"}, -32600),
-        ({"jsonrpc": "2.0", "id": True, "method": "GetTask"}, -32600),
-        ({"jsonrpc": "2.0", "id": 10**40, "method": "GetTask"}, -32600),
-        ({"jsonrpc": "2.0", "id": 1, "method": "admin/shutdown"}, -32601),
-        ({"jsonrpc": "2.0", "id": 1, "method": "__init__"}, -32601),
-        ({"jsonrpc": "2.0", "id": 1, "method": "GetTask", "params": []}, -32602),
-        ({"jsonrpc": "2.0", "id": 1, "method": "GetTask"}, -32602),
-    ],
-)
-async def test_what_is_no_request_is_a_json_rpc_error(site: Site, request_: Any, code: int) -> None:
-    answer = await site.ask("POST", site.url, raw=json.dumps(request_).encode())
-    assert (answer.status, answer.code, answer.said["jsonrpc"]) == (200, code, "2.0")
 
 
 @pytest.mark.parametrize(
