@@ -288,29 +288,6 @@ async def test_with_push_alive_asking_becomes_sparse_and_never_stops() -> None:
     assert [patience.poll_pushed(silent, 0.5) for silent in (0, 100, 86_400)] == [60.0, 60.0, 300.0]
 
 
-@pytest.mark.case("A2A-20")
-@pytest.mark.parametrize("road", ["poll", "push"])
-async def test_long_work_without_a_stream_is_waited_for_and_no_failure_is_shown(store: Store, road: str) -> None:
-    """The send is answered at once with a task at work; the foreground's patience ends long before the work does."""
-    agent = pushing() if road == "push" else FakeAgent(works)
-    patience = replace(SLOW if road == "push" else SOON, foreground=0.01)
-    async with world(store, agent, patience=patience) as desk:
-        await desk.says("long work")
-        await until(lambda: is_waiting(store))
-        done = task(agent.asks[0], TaskState.COMPLETED, "at last", time=9.0)
-        if road == "push":
-            desk.tracker.pushed(await given(desk), done)
-        else:
-            await until(lambda: len(agent.gets) > 10)
-            agent.tasks[done.task_id] = done
-        await until(lambda: desk.events.of("turn.finished"))
-        await desk.says("/status")
-        await until(lambda: any("Nothing" in text for text in desk.plugin.shown()))
-        assert desk.plugin.shown()[0] == "at last"
-        assert len(desk.plugin.shown()) == 2
-        assert len(agent.asks) == 1
-
-
 async def test_asking_goes_on_beside_pushes(store: Store) -> None:
     agent = pushing()
     async with world(store, agent, patience=replace(SOON, pushed_least=0.02)) as desk:
@@ -325,39 +302,80 @@ async def test_asking_goes_on_beside_pushes(store: Store) -> None:
         assert await desk.plugin.until(1) == ["done"]
 
 
+class Noting:
+    """The store, which lets be seen what is written to it of a turn, and what happens meanwhile happen."""
+
+    def __init__(self, store: Store, canceling: asyncio.Event) -> None:
+        self._store, self._canceling = store, canceling
+        self.written: list[Observation] = []
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._store, name)
+
+    async def observe(self, observation: Observation, now: float) -> Turn | None:
+        self.written.append(observation)
+        if observation.task is not None and observation.task.state is TaskState.CANCELED:
+            self._canceling.set()
+            for _ in range(200):  # the reader of the stream has the end by then, and waits behind this
+                await asyncio.sleep(0)
+        return await self._store.observe(observation, now)
+
+    async def note(self, observation: Observation, now: float) -> None:
+        self.written.append(observation)
+        await self._store.note(observation, now)
+
+    @property
+    def states(self) -> list[TaskState]:
+        return [known.task.state for known in self.written if known.task]
+
+    @property
+    def recorded(self) -> list[tuple[object, object]]:
+        facts = [record.facts for known in self.written for record in known.records]
+        return [(each["change"], each["state"]) for each in facts if "state" in each]
+
+
 @pytest.mark.case("A2A-14")
-async def test_an_end_that_a_cancelled_task_pushes_overwrites_nothing_and_is_not_shown(store: Store) -> None:
-    written: list[Observation] = []
+@pytest.mark.parametrize("road", ["stream", "answer", "push"])
+async def test_an_end_that_comes_after_the_cancel_overwrites_nothing_and_is_not_shown(store: Store, road: str) -> None:
+    """A stream says it while the cancel is written, a GetTask was under way, or the agent pushes it later."""
+    canceling, answered = asyncio.Event(), asyncio.Event()
+    noting = Noting(store, canceling)
 
-    class Noting:
-        """The store, which lets be seen what is written to it of a turn."""
+    async def overtakes(ask: Ask) -> AsyncIterator[TaskEvent]:
+        yield task(ask, TaskState.WORKING, time=1.0)
+        if road == "stream":
+            await canceling.wait()
+            yield task(ask, TaskState.COMPLETED, "too late", time=9.0)
 
-        def __getattr__(self, name: str) -> object:
-            return getattr(store, name)
+    class Slow(FakeAgent):
+        async def get(self, task: TaskRef) -> Snapshot:
+            found = await super().get(task)
+            await answered.wait()
+            return replace(found, state=TaskState.COMPLETED, time=9.0, artifacts=LATE)
 
-        async def observe(self, observation: Observation, now: float) -> Turn | None:
-            written.append(observation)
-            return await store.observe(observation, now)
-
-        async def note(self, observation: Observation, now: float) -> None:
-            written.append(observation)
-            await store.note(observation, now)
-
-    agent = pushing(Silent())
-    async with world(Noting(), agent, patience=SLOW) as desk:  # type: ignore[arg-type]
+    agent = pushing(Silent()) if road == "push" else Slow(overtakes)
+    async with world(noting, agent, patience=SLOW) as desk:  # type: ignore[arg-type]
         await desk.says("hi")
-        target = await given(desk)
+        await until(lambda: agent.gets if road == "answer" else agent.tasks)
+        target = await given(desk) if road == "push" else None
         await desk.says("/cancel")
         await until(lambda: "Cancelled." in desk.plugin.shown())
-        desk.tracker.pushed(target, task(agent.asks[0], TaskState.COMPLETED, "too late", time=9.0))
+        if target is not None:
+            desk.tracker.pushed(target, task(agent.asks[0], TaskState.COMPLETED, "too late", time=9.0))
+        answered.set()
         await until(lambda: desk.events.of("task.late_event"))
-        await until(lambda: not desk.tracker.pushes_waiting)
+        await until(lambda: not desk.tracker.pushes_waiting and not desk.tracker.at_work)
         await desk.says("/status")
         await until(lambda: any("Nothing" in text for text in desk.plugin.shown()))
         assert "too late" not in "".join(desk.plugin.shown())
-    assert [known.task.state for known in written if known.task][-1] is TaskState.CANCELED
-    recorded = [record.facts.get("state") for known in written for record in known.records]
-    assert "canceled" in recorded
+        assert [late["road"] for late in desk.events.of("task.late_event")] == [road]
+    assert noting.states[-1] is TaskState.CANCELED
+    assert TaskState.COMPLETED not in noting.states
+    late = [] if road == "push" else [("late", "completed")]  # a push of a task that nobody follows is told, no more
+    assert noting.recorded[-1 - len(late) :] == [("applied", "canceled"), *late]
+
+
+LATE = (Artifact("a1", (Text("too late"),)),)
 
 
 async def test_too_many_pushes_at_once_are_put_off(store: Store) -> None:

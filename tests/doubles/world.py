@@ -8,7 +8,7 @@ from itertools import count
 from typing import cast
 
 from core.access import Access
-from core.clock import SystemClock
+from core.clock import Clock, SystemClock
 from core.desk import Desk
 from core.envelope import Inbound
 from core.files import NO_FILES, Files
@@ -68,10 +68,11 @@ class World:
         files: Files = NO_FILES,
         account: str = "desk",
         language: str = "",
+        clock: Clock | None = None,
     ) -> None:
         """`others` are agents that a message may name besides the account's own."""
         self.store, self.agent, self.plugin, self.events = store, agent, plugin, Events()
-        clock, plugins = SystemClock(), {account: plugin}
+        clock, plugins = clock or SystemClock(), {account: plugin}
         self.clock = clock
         is_followed = plugin.capabilities.follows
         self._followers = {account: cast(FollowingPlugin, plugin).follower} if is_followed else {}
