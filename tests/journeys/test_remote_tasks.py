@@ -6,9 +6,10 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.fakes.agent import ScriptedAgent
-from tests.fakes.agent_events import Event, artifact, auth_required, completed, working
+from tests.fakes.agent_events import Event, artifact, artifact_parts, auth_required, completed, working
 from tests.fakes.agent_push import FORMS, TOKENS, post, pushed
-from tests.fakes.agent_scripts import Call, ask_then_answer, working_until
+from tests.fakes.agent_scripts import Call, ask_then_answer, events, working_until
+from tests.fakes.push_receiver import PushReceiver
 from tests.fakes.scripting import http_status
 from tests.fakes.telegram import FakeTelegram
 from tests.journeys.process import GatewayProcess
@@ -72,6 +73,60 @@ async def test_a_forged_push_changes_nothing(
     await gateway.event("ingress.refused", path="/a2a/push/{id}", outcome="foreign_task")
     assert (await gateway.summary())["tasks"] == before["tasks"]
     assert telegram.texts(CHAT) == []
+
+
+# ---------------------------------------------------------------------------------------------- addresses
+
+
+def naming(canary: PushReceiver) -> list[dict[str, str]]:
+    """Parts that name what somebody might fetch."""
+    urls = (f"{canary.base}/found.txt", "file:///etc/hostname", "http://169.254.169.254/latest/meta-data/")
+    return [{"url": url, "filename": url.rpartition("/")[2] or "data", "mediaType": "text/plain"} for url in urls]
+
+
+@pytest.mark.case("T28")
+@pytest.mark.parametrize("road", ["stream", "answer", "push"])
+async def test_an_address_that_an_agent_names_is_shown_and_called_by_nobody(
+    road: str, telegram: FakeTelegram, agent: ScriptedAgent, gateway: GatewayProcess
+) -> None:
+    async with PushReceiver() as canary:
+        said = artifact_parts([{"text": "look: "}, *naming(canary)], last=True)
+        if road == "push":
+            config = await pushing_task(agent, telegram, gateway)
+            for event in (said, completed()):
+                agent.only_task.apply(event)
+            assert await post(config, pushed(agent.only_task)) == 200
+        else:
+            agent.streaming = road == "stream"
+            agent.behave(events(working(), said, completed()))
+            await gateway.start()
+            telegram.user_says(CHAT, "what did you find there?")
+        await telegram.wait_for_messages(CHAT)
+        await gateway.at_rest()
+        [listed] = await gateway.items("tasks")
+        inbox = (await gateway.api(f"tasks/{listed['id']}"))["inbox"]
+        [sent] = telegram.calls_of("sendMessage")
+        assert f"{canary.base}/found.txt" in sent.params["text"]
+        assert ("push" in {record["road"] for record in inbox}) == (road == "push")
+        assert canary.requests == 0
+
+
+@pytest.mark.case("T28")
+async def test_an_address_that_a_caller_names_is_handed_on_and_called_by_nobody(
+    agent: ScriptedAgent, gateway: GatewayProcess
+) -> None:
+    gateway.configure("plugins.partners", kind="a2a", agent="remote", anonymous="by_id")
+    await gateway.start()
+    async with PushReceiver() as canary:
+        agent.behave(events(artifact_parts(naming(canary), last=True), completed()))
+        said = {"message": {"messageId": "m", "role": "ROLE_USER", "parts": naming(canary)}}
+        url, version = f"{gateway.base}/a2a/remote/message:send", {"A2A-Version": "1.0"}
+        async with gateway.http.post(url, json=said, headers=version) as answer:
+            task = (await answer.json())["task"]
+        await gateway.at_rest()
+        [call] = agent.calls_of("SendStreamingMessage")
+        assert call.params["message"]["parts"] == task["artifacts"][0]["parts"] == naming(canary)
+        assert canary.requests == 0
 
 
 # ---------------------------------------------------------------------------------------------- cards

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from tests.a2a.server.site import Site, message, message_03, serving
-from tests.fakes.agent import ScriptedAgent
 
 INNER = [
     "http://127.0.0.1:22",
@@ -77,13 +76,3 @@ async def test_the_operator_may_allow_private_ranges_and_never_metadata() -> Non
         for url, is_taken in (("http://127.0.0.1:8000/", True), ("http://169.254.169.254/", False)):
             answer = await site.rpc("CreateTaskPushNotificationConfig", {"taskId": task, "url": url})
             assert ("result" in answer.said) is is_taken
-
-
-@pytest.mark.case("T28")
-async def test_a_file_by_reference_is_passed_on_and_not_fetched(site: Site) -> None:
-    async with ScriptedAgent() as canary:
-        for url in ("file:///etc/hostname", canary.card_url):
-            part = {"url": url, "mediaType": "text/plain"}
-            task = (await site.rpc("SendMessage", message("x", parts=[part]))).said["result"]["task"]
-            assert task["artifacts"][0]["parts"] == [part]
-        assert canary.calls == []
