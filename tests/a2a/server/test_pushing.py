@@ -15,7 +15,7 @@ from core.seal import SealBroken
 from core.store import Store
 from gateway.agents.echo import Echo
 from gateway.agents.quick import QuickAgent
-from tests.a2a.server.desk import ANN, BOB, Desk, desk
+from tests.a2a.server.desk import ANN, Desk, desk
 from tests.doubles.agent import FakeAgent, context, status, task, task_id
 from tests.fakes.push_receiver import PushReceiver
 from tests.waiting import until
@@ -339,23 +339,6 @@ async def test_a_task_has_only_so_many_configs(store: Store) -> None:
 
         with pytest.raises(PushRefused, match="at most 10"):
             await there.tasks.set_push(ANN, PushConfig(EXAMPLE.url, "another", done.id))
-
-
-@pytest.mark.case("T63")
-async def test_the_configs_of_another_owners_task_look_like_none(store: Store) -> None:
-    async with desk(store, FakeAgent(works)) as there:
-        done = await there.send("hello")
-        made = await there.tasks.set_push(ANN, PushConfig(EXAMPLE.url, task_id=done.id))
-
-        for asking in (
-            there.tasks.push(BOB, done.id, made.id),
-            there.tasks.pushes(BOB, done.id),
-            there.tasks.drop_push(BOB, done.id, made.id),
-            there.tasks.set_push(BOB, PushConfig(EXAMPLE.url, task_id=done.id)),
-        ):
-            with pytest.raises(NoSuchTask):
-                await asking
-        assert await there.tasks.pushes(ANN, done.id) == [made]
 
 
 async def test_a_dropped_config_is_told_no_more(store: Store, receiver: PushReceiver) -> None:

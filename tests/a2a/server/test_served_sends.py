@@ -24,7 +24,7 @@ from core.agent import Artifact, Ask, Reply, TaskEvent, TaskState
 from core.parts import Data, File, Text
 from core.session import Bounds
 from core.store import Store
-from tests.a2a.server.desk import ANN, BOB, desk, each, shown, texts
+from tests.a2a.server.desk import ANN, BOB, desk, shown, texts
 from tests.doubles.agent import FakeAgent, status, task
 from tests.waiting import until
 
@@ -182,25 +182,6 @@ async def test_messages_of_one_context_reach_the_agent_in_one_context(store: Sto
         assert agent.asks[1].context_id == f"context-{agent.asks[0].message_id}"
 
 
-@pytest.mark.case("T61")
-async def test_a_task_of_another_owner_looks_like_one_that_never_was(store: Store) -> None:
-    async with desk(store, FakeAgent(asks_back)) as there:
-        asked = await there.send("book")
-        answers = []
-        for task_id in (asked.id, "0" * 50):
-            with pytest.raises(NoSuchTask) as refused:
-                await there.tasks.get(BOB, task_id)
-            with pytest.raises(NoSuchTask) as also:
-                await there.send("Tuesday", BOB, task=task_id)
-            with pytest.raises(NoSuchTask) as cancelled:
-                await there.tasks.cancel(BOB, task_id)
-            with pytest.raises(NoSuchTask) as subscribed:
-                await anext(each(there.tasks.subscribe(BOB, task_id)))
-            answers.append([str(error.value) for error in (refused, also, cancelled, subscribed)])
-
-        assert answers[0] == answers[1]
-
-
 @pytest.mark.case("T62")
 async def test_the_context_of_another_owner_is_a_context_of_ones_own(store: Store) -> None:
     async with desk(store, agent := FakeAgent()) as there:
@@ -235,9 +216,10 @@ async def test_a_message_goes_to_the_agent_that_it_was_sent_to_and_to_none_that_
 @pytest.mark.case("T64")
 async def test_the_id_of_a_task_has_more_chance_in_it_than_could_be_guessed(store: Store) -> None:
     async with desk(store, FakeAgent()) as there:
-        ids = [(await there.send("hello")).id for _ in range(2)]
+        ids = [int((await there.send("hello")).id[:48], 16) for _ in range(64)]
 
-        assert ids[0][32:48] != ids[1][32:48]  # 64 bits, beside the 74 of a UUID version 7
+        by_chance = [bit for bit in range(192) if len({id >> bit & 1 for id in ids}) == 2]
+        assert len(by_chance) >= 122
 
 
 async def test_equal_message_ids_are_different_messages(store: Store) -> None:
