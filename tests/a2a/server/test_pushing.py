@@ -10,11 +10,14 @@ from a2a.server.port import Caller, NoSuchTask, PushConfig, PushRefused, Send, S
 from a2a.server.settings import A2AServerSettings
 from core.agent import Artifact, ArtifactUpdate, Ask, TaskEvent, TaskState
 from core.doors.outbound import GuardedClient
+from core.followed import Target
+from core.identity import Source
 from core.parts import Text
 from core.seal import SealBroken
 from core.store import Store
 from gateway.agents.echo import Echo
 from gateway.agents.quick import QuickAgent
+from tests.a2a.server.addresses import INNER
 from tests.a2a.server.desk import ANN, Desk, desk
 from tests.doubles.agent import FakeAgent, context, status, task, task_id
 from tests.fakes.push_receiver import PushReceiver
@@ -203,21 +206,7 @@ async def test_a_redirect_is_not_followed(store: Store, receiver: PushReceiver) 
 
 
 @pytest.mark.case("A2A-24")
-@pytest.mark.parametrize(
-    "url",
-    [
-        "http://127.0.0.1:22",
-        "http://localhost/hook",
-        "http://[::1]/",
-        "http://10.0.0.1/",
-        "http://169.254.169.254/latest/meta-data",
-        "http://2130706433/",
-        "https://user:pass@example.com/",
-        "file:///etc/passwd",
-        "gopher://example.com/",
-        "",
-    ],
-)
+@pytest.mark.parametrize("url", INNER)
 async def test_a_private_or_odd_address_is_refused_when_it_is_set(store: Store, url: str) -> None:
     async with desk(store, agent := FakeAgent(works)) as there:
         done = await there.send("hello")
@@ -227,6 +216,27 @@ async def test_a_private_or_odd_address_is_refused_when_it_is_set(store: Store, 
             await there.tasks.send(ANN, Send(there.message("hello"), push=PushConfig(url)))
 
         assert len(agent.asks) == 1  # nothing was accepted with it
+
+
+@pytest.mark.case("T29")
+@pytest.mark.case("A2A-24")
+async def test_an_address_that_is_refused_when_it_is_set_is_refused_when_it_is_called_too(
+    store: Store, receiver: PushReceiver
+) -> None:
+    """It may stand in the database from before: set while it was allowed, or by an older version."""
+    urls = [*INNER, f"{receiver.base}/hook"]
+    async with desk(store, FakeAgent(asks)) as there:
+        asked = await there.send("book")
+        for number, url in enumerate(urls):
+            settings = {"url": url, "setter": [ANN.owner, ANN.name]}
+            await store.put_target(Target(asked.id, f"c{number}", "", settings), Source("a2a", "desk"))
+    async with desk(store, FakeAgent(asks)) as there:
+        await there.tasks.cancel(ANN, asked.id)
+        attempted = there.world.events
+        await until(lambda: len(attempted.of("delivery.attempted")) == len(urls))
+        told = [(event["outcome"], str(event["reason"])[:10]) for event in attempted.of("delivery.attempted")]
+        assert told == [("rejected", "malformed:")] * len(urls)
+        assert receiver.requests == 0
 
 
 @pytest.mark.case("A2A-24")

@@ -1,0 +1,26 @@
+"""Addresses that no caller may have called: inside, or written so that two readers read them in two ways."""
+
+INNER = [
+    "http://127.0.0.1:22",
+    "http://127.1/",
+    "http://2130706433/",
+    "http://0x7f.0.0.1/",
+    "http://0177.0.0.1/",
+    "http://0.0.0.0/",
+    "http://[::1]/",
+    "http://[::ffff:127.0.0.1]/",
+    "http://[::]/",
+    "http://localhost/",
+    "http://localhost./",
+    "http://169.254.169.254/latest/meta-data",
+    "http://10.0.0.1/",
+    "https://user@example.com/",
+    "https://example.com\\@127.0.0.1/",
+    "http://①②⑦.⓪.⓪.①/",
+    "file:///etc/hostname",
+    "gopher://example.com/",
+    "unix:/run/x.sock",
+    "not a url",
+    "",
+    "https://example.com/\r\nHost: evil",
+]
