@@ -12,7 +12,7 @@ from tests.fakes.agent_scripts import Call, ask_then_answer, events, working_unt
 from tests.fakes.push_receiver import PushReceiver
 from tests.fakes.scripting import http_status
 from tests.fakes.telegram import FakeTelegram
-from tests.journeys.process import GatewayProcess
+from tests.journeys.process import GatewayProcess, admitted
 from tests.journeys.setting import answering
 
 CHAT = 7
@@ -71,7 +71,8 @@ async def test_a_forged_push_changes_nothing(
     assert await post(config, foreign) == 404
     assert await post(config, pushed(known, working("truly"))) == 200
     await gateway.event("ingress.refused", path="/a2a/push/{id}", outcome="foreign_task")
-    assert (await gateway.summary())["tasks"] == before["tasks"]
+    after = await gateway.summary()
+    assert (after["tasks"], admitted(after), after["deliveries"]) == (before["tasks"], 1, before["deliveries"])
     assert telegram.texts(CHAT) == []
 
 
