@@ -1,12 +1,8 @@
-"""What broken and hostile agents do, and the words in which a person is told what came of it."""
+"""The words in which a person is told what came of a broken or hostile agent, and what that cost in memory."""
 
-import asyncio
 import re
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import Iterable
 from pathlib import Path
-
-from tests.fakes.agent_events import Event, artifact, completed, cut, only_stored, only_streamed, working
-from tests.fakes.agent_scripts import Call
 
 ANSWER = "the answer"
 UNKNOWN = "cannot tell whether the agent got your message"
@@ -32,32 +28,3 @@ def memory(process: int | str, *, peak: bool = False) -> int:
     """Resident bytes of a process, now or at most so far."""
     status = Path(f"/proc/{process}/status").read_text()
     return 1024 * int(re.findall(rf"^Vm{'HWM' if peak else 'RSS'}:\s+(\d+)", status, re.MULTILINE)[0])
-
-
-async def cuts(_call: Call) -> AsyncIterator[Event]:
-    for event in (working(), cut(), artifact(ANSWER, last=True), cut(), completed()):
-        yield event
-
-
-async def repeats(_call: Call) -> AsyncIterator[Event]:
-    for event in (working(), artifact(ANSWER, last=True)):
-        for _ in range(5):
-            yield event
-    for _ in range(5):
-        yield only_streamed(completed())
-    yield completed()
-
-
-async def reorders(_call: Call) -> AsyncIterator[Event]:
-    yield only_stored(artifact(ANSWER, last=True))
-    yield only_streamed(completed())
-    yield only_streamed(artifact("late words"))
-    yield only_streamed(working())
-    yield only_stored(completed())
-
-
-async def says_nothing_more(_call: Call) -> AsyncIterator[Event]:
-    yield working()
-    yield only_stored(artifact(ANSWER, last=True))
-    yield only_stored(completed())
-    await asyncio.Event().wait()

@@ -153,6 +153,7 @@ async def test_without_leave_nothing_falls_back(connect: Connect, respond: Respo
         assert len(agent.calls) == 2
 
 
+@pytest.mark.case("F10")
 @pytest.mark.parametrize("respond", REFUSALS)
 @pytest.mark.parametrize("streaming", [True, False])
 async def test_with_leave_new_work_goes_on_over_the_next_interface_and_that_is_shown(

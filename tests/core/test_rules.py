@@ -244,3 +244,10 @@ def test_a_silent_task_is_asked_less_and_less_often_but_never_given_up() -> None
 
 def test_an_agent_s_own_wish_for_a_pause_is_kept() -> None:
     assert Patience().retry(0, 0.5, asked_for=9) == 9
+
+
+@pytest.mark.case("F10")
+def test_the_pauses_between_tries_grow_to_a_bound_and_are_spread_by_chance() -> None:
+    patience = Patience()
+    assert [patience.retry(attempt, 0.5) for attempt in (0, 1, 2, 5, 6, 100)] == [0.5, 1, 2, 16, 30, 30]
+    assert [round(patience.retry(6, chance), 6) for chance in (0.0, 1.0)] == [24, 36]

@@ -86,6 +86,7 @@ async def test_a_process_that_dies_while_it_polls_answers_each_update_once(
 
 
 @pytest.mark.case("A2A-16")
+@pytest.mark.case("F05")
 @pytest.mark.parametrize("point", WHILE_ASKING)
 async def test_an_agent_that_deduplicates_is_asked_again_and_nothing_stays_unknown(
     point: str, telegram: FakeTelegram, agent: ScriptedAgent, gateway: GatewayProcess
@@ -106,6 +107,7 @@ async def test_where_an_agent_cannot_be_asked_what_it_took_a_lost_answer_is_show
     await telegram.wait_for_text(CHAT, OFFER)
     summary = await gateway.at_rest()
     assert (summary["unknown"], summary["unknown_ids"]) == (1, [str(update)])
+    assert {state: n for state, n in summary["submissions"].items() if n} == {"submission_unknown": 1}
     assert sum(agent.message_counts.values()) == 1
     telegram.user_says(CHAT, "/again")
     await telegram.wait_for_text(CHAT, ANSWER)

@@ -1,31 +1,55 @@
 """Agents that misbehave in every way at once, behind a whole gateway: each chat gets one answer or one honest word."""
 
+import asyncio
+import json
+import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from aiohttp import web
 
 from a2a.card import SPOKEN
-from tests.a2a.hostility import (
-    ANSWER,
-    LOST,
-    UNKNOWN,
-    cuts,
-    memory,
-    outcomes_in,
-    reorders,
-    repeats,
-    says_nothing_more,
-)
+from tests.a2a.hostility import ANSWER, LOST, UNKNOWN, memory, outcomes_in
 from tests.fakes.agent import ScriptedAgent
-from tests.fakes.agent_events import Event, end_stream, working
+from tests.fakes.agent_events import Event, artifact, completed, cut, end_stream, only_stored, only_streamed, working
 from tests.fakes.agent_rpc import CALL, endless_line, html_page, huge_body
 from tests.fakes.agent_scripts import Call, echo
 from tests.fakes.scripting import Exchange, hang_after_accepting
 from tests.fakes.telegram import FakeTelegram
 from tests.journeys.process import GatewayProcess, look
 from tests.journeys.setting import between, words_said
+
+
+async def cuts(_call: Call) -> AsyncIterator[Event]:
+    for event in (working(), cut(), artifact(ANSWER, last=True), cut(), completed()):
+        yield event
+
+
+async def repeats(_call: Call) -> AsyncIterator[Event]:
+    for event in (working(), artifact(ANSWER, last=True)):
+        for _ in range(5):
+            yield event
+    for _ in range(5):
+        yield only_streamed(completed())
+    yield completed()
+
+
+async def reorders(_call: Call) -> AsyncIterator[Event]:
+    yield only_stored(artifact(ANSWER, last=True))
+    yield only_streamed(completed())
+    yield only_streamed(artifact("late words"))
+    yield only_streamed(working())
+    yield only_stored(completed())
+
+
+async def says_nothing_more(_call: Call) -> AsyncIterator[Event]:
+    yield working()
+    yield only_stored(artifact(ANSWER, last=True))
+    yield only_stored(completed())
+    await asyncio.Event().wait()
+
 
 MOST = 48 << 20  # bytes that the process may grow by, under 200 MB of what an agent sends
 SCRIPTS = {
@@ -120,21 +144,47 @@ async def test_whatever_an_agent_does_a_chat_gets_one_answer_or_one_honest_word_
             assert await told() == expected
             assert max(agent.message_counts.values()) == 1
             assert memory(gateway.pid, peak=True) - before < MOST
+            samples = [str(error["sample"]) for error in recorded_errors(gateway.database)]
+            assert any(sample.startswith("<html") for sample in samples)
+            assert max(map(len, samples)) <= 500
+
+
+def recorded_errors(database: Path) -> list[dict[str, object]]:
+    """What the inbox keeps of what agents did against the protocol."""
+    with closing(sqlite3.connect(database)) as db:
+        return [json.loads(body) for (body,) in db.execute("SELECT body FROM inbox WHERE kind = 'error'")]
 
 
 @pytest.mark.case("F10")
-async def test_an_agent_that_refuses_connections_is_tried_again_until_it_is_there_and_asked_once(
+async def test_an_agent_that_refuses_connections_is_tried_again_until_it_is_there_and_others_are_not_held_up(
     telegram: FakeTelegram, agent: ScriptedAgent, gateway: GatewayProcess
 ) -> None:
-    await gateway.start()
-    telegram.user_says(100, "hello before all")
-    await telegram.wait_for_text(100, "echo: hello before all")
-    await agent.go_down()
-    telegram.user_says(101, "is anybody there?")
-    first = await gateway.event("submission.not_accepted")
-    second = await gateway.event("submission.not_accepted", n=2)
-    assert first["turn"] == second["turn"]
-    await agent.come_up()
-    await telegram.wait_for_text(101, "echo: is anybody there?")
-    await gateway.at_rest()
-    assert (telegram.texts(101), set(agent.message_counts.values())) == (["echo: is anybody there?"], {1})
+    async with ScriptedAgent() as other:
+        gateway.configure("agents.other", kind="a2a", card=other.card_url, allow_private_network=True)
+        gateway.configure("plugins.support", routes=[{"command": "ask", "agent": "other"}])
+        gateway.configure("gateway", foreground_patience=1)
+        await gateway.start()
+        telegram.user_says(100, "hello before all")
+        await telegram.wait_for_text(100, "echo: hello before all")
+        await agent.go_down()
+        for chat in range(101, 111):
+            telegram.user_says(chat, f"is anybody there, asks {chat}?")
+        first = await gateway.event("submission.not_accepted")
+        await gateway.event("submission.not_accepted", n=2, turn=first["turn"])
+        await look(lambda: are_waiting(gateway, 10), what="the turns to wait")
+        telegram.user_says(101, "/ask the other one")
+        telegram.user_says(200, "/ask the other one too")
+        await telegram.wait_for_text(101, "echo: /ask the other one")
+        await telegram.wait_for_text(200, "echo: /ask the other one too")
+        submissions = (await gateway.summary())["submissions"]
+        assert (submissions["intended"], submissions["submitted"]) == (10, 3)
+        await agent.come_up()
+        for chat in range(101, 111):
+            await telegram.wait_for_text(chat, f"echo: is anybody there, asks {chat}?")
+        await gateway.at_rest()
+        assert (len(agent.message_counts), set(agent.message_counts.values())) == (11, {1})
+
+
+async def are_waiting(gateway: GatewayProcess, count: int) -> bool:
+    turns = (await gateway.summary())["turns"]
+    return bool(turns.get("waiting") == count)
