@@ -400,6 +400,7 @@ OWNERS, EACH = 10, 100  # the streams that one owner may have open by default, a
 IDLE_MOST = 64 << 20  # bytes that the process may grow by for the thousand: 64 KB for each of them
 
 
+@pytest.mark.timeout(180)
 @pytest.mark.case("T78")
 async def test_a_thousand_idle_streams_cost_little_memory_and_hinder_nobody_and_each_hears_the_end(
     agent: ScriptedAgent, gateway: GatewayProcess
@@ -427,6 +428,9 @@ async def test_a_thousand_idle_streams_cost_little_memory_and_hinder_nobody_and_
             for _ in range(EACH)
         ]
         assert len(streams) == 1000
+        async with within(60):
+            for stream in streams:
+                await stream.readuntil(b"\n:\n")  # a sign of life
         assert memory(gateway.pid, peak=True) - before < IDLE_MOST
         for key, path in ((keys[0], paths[0]), (keys[-1], paths[-1])):  # one too many of an owner, and of all
             assert await gateway.status(f"/a2a/remote{path}", headers=as_caller(key)) == 503
