@@ -11,12 +11,12 @@ from core.errors import AgentPaused, Busy, Declined, InterfaceGone, OutcomeUnkno
 from core.parts import Text
 from core.patience import Patience
 from core.push import PushTarget
-from core.routes import Routes
+from core.routes import Route, Routes
 from core.store import Store
 from core.tracker import PUSHES_WAITING
 from core.turn import Disposition, Observation, Turn
 from tests.core.turns import is_waiting
-from tests.doubles.agent import FakeAgent, context, status, task, task_id
+from tests.doubles.agent import FakeAgent, Parked, context, status, task, task_id
 from tests.doubles.world import SOON, World, world
 from tests.waiting import until
 
@@ -533,6 +533,32 @@ async def test_an_old_push_that_comes_after_the_question_changes_nothing(store: 
         await desk.says("signed in")
         await until(lambda: "as you say" in desk.plugin.shown())
         assert agent.asks[1].task_id == task_id(ask)
+
+
+# ---------------------------------------------------------------------------------------------- another's task
+
+
+@pytest.mark.case("F17")
+@pytest.mark.parametrize("end", [TaskState.COMPLETED, TaskState.FAILED, TaskState.WORKING])
+async def test_an_agent_that_answers_with_the_task_of_another_agent_touches_nothing_of_it(
+    store: Store, end: TaskState
+) -> None:
+    async def impostor(ask: Ask) -> AsyncIterator[TaskEvent]:
+        stolen = agent.asks[0]
+        yield Snapshot(task_id(stolen), context(stolen), end, 99.0, (), (Artifact("a1", (Text("not yours"),)),))
+
+    parked = Parked()
+    agent, other = FakeAgent(parked), FakeAgent(impostor, name="other")
+    routes = Routes("agent", (Route("other", command="ask"),))
+    async with world(store, agent, routes=routes, others=[other], patience=replace(SOON, quiet=60.0)) as desk:
+        await desk.says("work")
+        await until(lambda: agent.tasks)
+        await desk.says("/ask about it", sender="bob")
+        await until(lambda: other.gets if end is TaskState.WORKING else desk.plugin.shown("bob"))
+        parked.released.set()
+        assert await desk.plugin.until(1) == ["WORK"]
+        assert desk.events.of("turn.failed") == []
+    assert (len(agent.asks), agent.gets, agent.cancels) == (1, [], [])
 
 
 # ---------------------------------------------------------------------------------------------- silence
