@@ -93,6 +93,8 @@ class Following:
             async with reading.limit:
                 while (event := await reading.next()) is not None:
                     await progress.take(event, Road.STREAM)
+                    if progress.is_misled:
+                        break
                     if progress.assembly.rests:
                         reading.leave(self._patience.stream_end)
         except TimeoutError:

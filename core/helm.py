@@ -9,6 +9,7 @@ from core.clock import Clock
 from core.delivery import Piece, RenderedPiece
 from core.files import Files
 from core.followed import Follower
+from core.holders import Holders
 from core.patience import Patience
 from core.push import PushAgent, PushBook
 from core.telemetry import Telemetry
@@ -31,6 +32,7 @@ class Helm(Protocol):
     telemetry: Telemetry
     patience: Patience
     files: Files
+    holders: Holders
 
     def delegate(self, turn: Turn) -> Delegate | None:
         """The turn's agent as it is configured now; None when it is not any more."""

@@ -56,6 +56,7 @@ class Progress:
         self.is_submitted = turn.submission is SubmissionState.SUBMITTED
         self.has_ended = False
         self.has_asked = False  # it ended with a question
+        self.is_misled = False  # what was heard last is of a task that another conversation has at work
 
     @property
     def delegate(self) -> Delegate:
@@ -113,7 +114,8 @@ class Progress:
             is_first = not self.is_submitted
             if is_first:
                 crashpoint("a2a.after_send")
-            change = self.assembly.apply(event)
+            self.is_misled = is_first and self._is_anothers(event)
+            change = Change.FOREIGN if self.is_misled else self.assembly.apply(event)
             if change is Change.APPLIED:
                 self._heard = self.helm.clock.monotonic()
             if self.disposition is Disposition.OUT_OF_REACH:
@@ -122,6 +124,12 @@ class Progress:
             await self._store_change(event, road, change, is_first=is_first)
         if (on_taken := self.on_taken()) is not None:
             on_taken()
+
+    def _is_anothers(self, event: TaskEvent) -> bool:
+        """Whether the agent answers a new message with a task that another conversation has at work."""
+        if isinstance(event, Reply) or self.turn.task_id is not None:
+            return False
+        return self.helm.holders.is_anothers(self.turn, event.task_id)
 
     async def take_pushed(self, event: TaskEvent) -> None:
         """Pushes come in any order and beside a stream, so an artifact counts only whole, and a task only at rest.

@@ -69,7 +69,10 @@ class Submitting:
                 await self._following.read(answer, from_the_start=True)
                 if progress.is_submitted:
                     return None
-                raise OutcomeUnknown("the agent ended its answer before saying anything")
+                said = (
+                    "answered with a task of another conversation" if progress.is_misled else "ended its answer at once"
+                )
+                raise OutcomeUnknown(f"the agent {said}")
             except NotAccepted as error:
                 maybe_there, tries = False, await self._bear(error, tries)
                 ask = self._anew(ask)
@@ -96,10 +99,10 @@ class Submitting:
         """What the agent says to a message that it may have already."""
         async with aclosing(self._progress.agent.send(ask)) as events:  # type: ignore[type-var]
             async for event in events:
-                self._follow(event)
+                self._adopt(event)
                 yield event
 
-    def _follow(self, event: TaskEvent) -> None:
+    def _adopt(self, event: TaskEvent) -> None:
         """It is about this message. Where the task had ended that the message was for, an earlier process asked for a
         new one, and this is that."""
         progress = self._progress
@@ -204,11 +207,13 @@ class Submitting:
         if progress.is_submitted:
             return False  # a push was faster
         if found is not None:
-            self._follow(found)
+            self._adopt(found)
             await progress.take(found, Road.ANSWER)
-            return False
+            if not progress.is_misled:
+                return False
         waited = 0.0 if since is None else self._helm.clock.monotonic() - since
-        if progress.delegate.resubmits and not progress.cancel_wanted and waited <= self._patience.give_up:
+        is_over = progress.cancel_wanted or progress.is_misled or waited > self._patience.give_up
+        if progress.delegate.resubmits and not is_over:
             return True
         await progress.commit(
             submission=SubmissionState.UNKNOWN,

@@ -19,6 +19,7 @@ from core.errors import AgentError, Busy, LeaseLost
 from core.files import NO_FILES, Files, keep_files
 from core.followed import Follower, Report
 from core.helm import Delegate
+from core.holders import Holders
 from core.identity import Address
 from core.notices import notice
 from core.parts import text_of
@@ -66,6 +67,7 @@ class TaskTracker:
         self._vigils = Vigils(self, self._rouse)
         self.adopt: Callable[[Turn], None] = _nowhere  # how a turn that is at work again gets its lane
         self._pursuits: dict[str, Pursuit] = {}
+        self.holders = Holders()
         self.pushes_waiting = 0  # pushes taken in and not yet stored
 
     # ------------------------------------------------------------------ turns
@@ -73,6 +75,7 @@ class TaskTracker:
     async def work(self, turn: Turn, park: Callable[[], None], *, after: float | None) -> Turn:
         """Pursue a turn until it ended (see core.session.Work)."""
         started, preview = self.clock.monotonic(), self._previews.start(turn)
+        self.holders.take(turn)
         self._vigils.end(turn.thread)
         pursuit: Pursuit | None = None
         try:
@@ -88,7 +91,9 @@ class TaskTracker:
         finally:
             self._pursuits.pop(turn.id, None)
             self._previews.stop(turn.id)
-            self._finished(pursuit.turn if pursuit else turn, started, preview)
+            turn = pursuit.turn if pursuit else turn
+            self.holders.release(turn)
+            self._finished(turn, started, preview)
 
     def _look_on(self, pursuit: Pursuit) -> None:
         """A turn that ended with a question may have to go on without an answer."""
@@ -231,6 +236,8 @@ class TaskTracker:
         turn = await patiently(lambda: self._turns.observe(observation, at), self.telemetry)
         if turn is None:
             raise LeaseLost(f"turn {observation.turn.id} was changed by another process")
+        if observation.task is not None:
+            self.holders.take(turn)
         crashpoint("task.after_observe")
         if follower is not None and step is not None:
             follower.observed(turn, step, at)

@@ -561,6 +561,62 @@ async def test_an_agent_that_answers_with_the_task_of_another_agent_touches_noth
     assert (len(agent.asks), agent.gets, agent.cancels) == (1, [], [])
 
 
+@pytest.mark.case("F17")
+@pytest.mark.parametrize("resubmits", [False, True])
+@pytest.mark.parametrize("is_listed", [False, True])
+async def test_an_agent_that_answers_with_the_task_of_another_conversation_shows_nobody_what_is_anothers(
+    store: Store, resubmits: bool, is_listed: bool
+) -> None:
+    """It may not know itself whose is whose; the gateway, which could follow the task, does."""
+    released = asyncio.Event()
+
+    async def mixes_up(ask: Ask) -> AsyncIterator[TaskEvent]:
+        first = agent.asks[0]
+        yield task(first, TaskState.WORKING)
+        await released.wait()
+        yield task(first, TaskState.COMPLETED, "for ann alone")
+
+    async def finds(context_id: str | None, message_id: str) -> Snapshot | None:
+        del context_id, message_id
+        return task(agent.asks[0], TaskState.WORKING)
+
+    agent = FakeAgent(mixes_up)
+    if is_listed:
+        agent.find = finds  # type: ignore[method-assign]
+    async with world(store, agent, resubmits=resubmits, patience=replace(SOON, quiet=60.0)) as desk:
+        await desk.says("work")
+        await until(lambda: agent.tasks)
+        await desk.says("hello", sender="bob")
+        await until(lambda: "cannot tell whether the agent got" in "".join(desk.plugin.shown("bob")))
+        released.set()
+        assert await desk.plugin.until(1) == ["for ann alone"]
+        assert "for ann alone" not in desk.plugin.shown("bob")
+        assert desk.events.of("task.foreign_event")
+        assert desk.events.of("turn.failed") == []
+    assert len(agent.asks) == 2
+
+
+async def test_a_task_that_its_conversation_goes_on_with_is_nobody_elses(store: Store) -> None:
+    """Some agents keep one task for all of a context, and answer the next message with it."""
+    released = asyncio.Event()
+
+    async def keeps_one(ask: Ask) -> AsyncIterator[TaskEvent]:
+        yield task(agent.asks[0], TaskState.WORKING)
+        await released.wait()
+        yield task(agent.asks[0], TaskState.COMPLETED, "for both")
+
+    agent = FakeAgent(keeps_one)
+    async with world(store, agent, patience=replace(SOON, quiet=60.0, foreground=0.01)) as desk:
+        await desk.says("one")
+        await until(lambda: is_waiting(store))
+        await desk.says("two")
+        await until(lambda: len(agent.asks) == 2)
+        released.set()
+        assert await desk.plugin.until(2) == ["for both", "for both"]
+        assert desk.events.of("task.foreign_event") == []
+        await until(lambda: not desk.tracker.holders._held)
+
+
 # ---------------------------------------------------------------------------------------------- silence
 
 

@@ -12,7 +12,7 @@ from core.agent import Artifact, ArtifactUpdate, Ask, TaskEvent, TaskState
 from core.errors import Declined, NotAccepted, NotAuthorised
 from core.parts import Text
 from core.store import Store
-from tests.a2a.server.desk import ANN, PATIENT, Desk, desk, each, lines, shown
+from tests.a2a.server.desk import ANN, BOB, PATIENT, Desk, desk, each, lines, shown
 from tests.core.turns import is_waiting
 from tests.doubles.agent import FakeAgent, context, status, task, task_id
 from tests.doubles.world import SOON
@@ -96,6 +96,26 @@ async def test_what_an_agent_says_of_another_task_is_not_told(store: Store) -> N
         events = await streamed(there)
 
         assert lines(events) == ["submitted", "working", "one", "completed"]
+        assert there.world.events.of("task.foreign_event")
+
+
+@pytest.mark.case("F17")
+async def test_an_agent_that_answers_with_the_task_of_another_caller_tells_nothing_of_it(store: Store) -> None:
+    released = asyncio.Event()
+
+    async def mixes_up(ask: Ask) -> AsyncIterator[TaskEvent]:
+        yield task(agent.asks[0], TaskState.WORKING)
+        await released.wait()
+        yield task(agent.asks[0], TaskState.COMPLETED, "for ann alone")
+
+    async with desk(store, agent := FakeAgent(mixes_up)) as there:
+        mine = asyncio.ensure_future(there.send("hello"))
+        await until(lambda: agent.tasks)
+        theirs = await there.send("hello", BOB)
+        released.set()
+
+        assert (theirs.state, shown(theirs)) == (TaskState.FAILED, [])
+        assert shown(await mine) == ["for ann alone"]
         assert there.world.events.of("task.foreign_event")
 
 
