@@ -13,10 +13,8 @@ from core.errors import (
     Unreachable,
 )
 from core.parts import Text
-from core.patience import Patience
 from core.session import Bounds
 from core.store import Store
-from tests.core.turns import is_waiting
 from tests.doubles.agent import FakeAgent, Parked, task, task_id
 from tests.doubles.world import SOON, world
 from tests.waiting import until
@@ -33,20 +31,6 @@ async def test_status_and_cancel_overtake_running_work(store: Store) -> None:
         await desk.says("/cancel")
         await until(lambda: desk.agent.cancels)
         await until(lambda: "Cancelled." in desk.plugin.shown())
-
-
-@pytest.mark.case("A2A-14")
-async def test_output_after_a_confirmed_cancel_is_never_delivered(store: Store) -> None:
-    parked = Parked()
-    async with world(store, FakeAgent(parked)) as desk:
-        await desk.says("long work")
-        await until(lambda: desk.agent.tasks)
-        await desk.says("/cancel")
-        await until(lambda: "Cancelled." in desk.plugin.shown())
-        parked.released.set()
-        await desk.says("next")
-        await until(lambda: "NEXT" in desk.plugin.shown())
-        assert "LONG WORK" not in desk.plugin.shown()
 
 
 @pytest.mark.case("A2A-16")
@@ -82,18 +66,6 @@ async def test_a_cancel_the_agent_refuses_is_told_truthfully_and_its_output_disc
         await desk.says("next")
         await until(lambda: "NEXT" in desk.plugin.shown())
         assert "WORK" not in desk.plugin.shown()
-
-
-@pytest.mark.case("A2A-17")
-async def test_cancel_all_reaches_every_running_task_of_the_chat(store: Store) -> None:
-    async with world(store, FakeAgent(Parked()), patience=Patience(foreground=0.01)) as desk:
-        await desk.says("first")
-        await until(lambda: len(desk.agent.tasks) == 1)
-        await until(lambda: is_waiting(store))
-        await desk.says("second")
-        await until(lambda: len(desk.agent.tasks) == 2)
-        await desk.says("/cancel all")
-        await until(lambda: len(desk.agent.cancels) == 2)
 
 
 @pytest.mark.case("A2A-15")

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import replace
 
 import pytest
 
@@ -105,40 +104,6 @@ async def test_with_several_questions_open_the_gateway_asks_which_and_starts_not
         await desk.says("Tuesday")
         await until(lambda: any("Several questions" in text for text in desk.plugin.shown()))
         assert len(desk.agent.asks) == 2
-
-
-@pytest.mark.case("A2A-07")
-async def test_a_question_the_stream_never_mentions_is_found_by_asking_after_the_silent_task(store: Store) -> None:
-    async def silent(ask: Ask) -> AsyncIterator[TaskEvent]:
-        yield task(ask, TaskState.WORKING)
-        agent.tasks[task_id(ask)] = task(ask, TaskState.INPUT_REQUIRED, message="Which day?")
-        await asyncio.Event().wait()
-
-    agent = FakeAgent(silent)
-    async with world(store, agent) as desk:
-        await desk.says("book")
-        assert await desk.plugin.until(1) == ["Which day?"]
-
-
-@pytest.mark.case("A2A-07")
-async def test_the_silence_after_which_an_open_stream_s_task_is_asked_bounds_when_its_question_is_shown(
-    store: Store,
-) -> None:
-    """Every other wait is too long to show it: one silence and one GetTask do; as set, that is within 20 s."""
-    shipped, asks = Patience(), asyncio.Event()
-
-    async def silent(ask: Ask) -> AsyncIterator[TaskEvent]:
-        yield task(ask, TaskState.WORKING)
-        agent.tasks[task_id(ask)] = task(ask, TaskState.INPUT_REQUIRED, message="Which day?")
-        await asks.wait()
-
-    agent = FakeAgent(silent)
-    async with world(store, agent, patience=replace(shipped, quiet=0.02)) as desk:
-        await desk.says("book")
-        assert await desk.plugin.until(1) == ["Which day?"]
-        assert len(agent.gets) == 1
-    for silence in (0.0, shipped.quiet, 15.0):  # a question may come up after the first look: the next is as near
-        assert max(shipped.quiet, shipped.poll(silence, 1.0)) <= 20.0
 
 
 @pytest.mark.case("A2A-12")
