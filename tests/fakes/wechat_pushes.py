@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
-from aiohttp import ClientError, ClientSession, ClientTimeout
+from aiohttp import ClientError, ClientSession, ClientTimeout, TCPConnector
 
 from tests.fakes.wechat import AES_KEY, APP_ID, FAILURE, ORIGINAL_ID, TOKEN, FakeWechat
 from tests.fakes.wechat_seal import element, seal, sign, unseal
@@ -54,7 +54,7 @@ class Pushes:
         self._http: ClientSession | None = None
 
     async def __aenter__(self) -> Self:
-        self._http = ClientSession()
+        self._http = ClientSession(connector=TCPConnector(limit=0))  # the platform is many machines
         return self
 
     async def __aexit__(
