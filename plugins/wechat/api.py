@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 
 from core.clock import Clock
 from core.delivery import Refusal, Rejected, Unknown
-from core.doors.outbound import Ambiguous, Answer, GuardedClient, NotSent, OutboundPolicy, Timeouts
+from core.doors.outbound import Ambiguous, Answer, GuardedClient, NotSent, OutboundPolicy, Timeouts, TooLarge
 from core.telemetry import Telemetry
 from plugins.wechat.codes import NO_PERMISSION, STALE, meaning_of, rejected
 from plugins.wechat.failures import ApiFailure
@@ -73,8 +73,9 @@ class Wire:
             return found
 
     def _file(self, answer: Answer) -> Answer | dict[str, Any]:
-        """A refusal comes as a 200 too, and its type says nothing: no picture, voice or video begins with a brace."""
-        if answer.status == 200 and answer.body.lstrip()[:1] != b"{":
+        """A refusal comes as a 200 too, and its type says nothing: no file begins as JSON or a page."""
+        begin = answer.body.lstrip()[:1]
+        if answer.status == 200 and begin and begin not in b"{[<":
             return answer
         return self._checked(_believed(answer))
 
@@ -123,6 +124,11 @@ class Wire:
             )
         except NotSent as error:
             raise ApiFailure(Rejected(Refusal.UNAVAILABLE, error.reason)) from None
+        except TooLarge as error:
+            outcome = (
+                Unknown(error.reason) if data is not None else Rejected(Refusal.MALFORMED, "the file is too large")
+            )
+            raise ApiFailure(outcome) from None
         except Ambiguous as error:
             raise ApiFailure(Unknown(error.reason)) from None
 
@@ -216,8 +222,7 @@ class Api:
             if is_message or failure.code != NO_PERMISSION:
                 health.failed(failure)
             raise
-        if is_message:
-            health.succeeded()
+        health.succeeded(is_message=is_message)
         return found
 
 

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from core.delivery import Refusal, Rejected
+from core.delivery import Refusal
 from core.health import AccountHealth
 from plugins.wechat.codes import meaning_of
 from plugins.wechat.failures import ApiFailure
@@ -39,13 +39,14 @@ class Health(AccountHealth[State]):
         """What of a failed call is the operator's to mend; the rest is the delivery's own."""
         if failure.code == 48001:
             self.becomes("no_permission", self._note(failure))
-        elif isinstance(failure.outcome, Rejected) and failure.outcome.kind is Refusal.UNAUTHORISED:
+        elif failure.kind is Refusal.UNAUTHORISED:
             self.becomes("unauthorised", self._note(failure))
-        elif failure.code is None:
+        elif failure.code is None and failure.kind is not Refusal.MALFORMED:
             self.becomes("unreachable", failure.outcome.reason)
 
-    def succeeded(self) -> None:
-        if self.state in ("unreachable", "unauthorised", "no_permission"):
+    def succeeded(self, *, is_message: bool) -> None:
+        """Any call shows that the platform is there and knows the account, only a message that it may send some."""
+        if self.state in ("unreachable", "unauthorised") or (is_message and self.state == "no_permission"):
             self.becomes("receiving")
 
     def unread(self, why: Unread) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Literal
 
-from core.delivery import Refusal, Rejected
+from core.delivery import Refusal
 from core.envelope import Inbound
 from core.errors import FileRefused, StoreUnavailable
 from core.files import Files
@@ -82,7 +82,7 @@ class Incoming:
             self._fetches.pop(key, None)
             return "later"
         except ApiFailure as failure:
-            if isinstance(failure.outcome, Rejected) and failure.outcome.kind is not Refusal.UNAVAILABLE:
+            if failure.kind not in (None, Refusal.UNAVAILABLE):
                 return "never"
             self._fetches.pop(key, None)
             return "later"

@@ -73,7 +73,7 @@ class Media:
                 await self._forget()  # another account's, or gone before its time; nothing was shown
                 await self._send(open_id, file, content)
         except ApiFailure as failure:
-            if not _is_for_good(failure):
+            if failure.kind is not Refusal.MALFORMED:  # of this very content
                 raise
             await self._api.text(open_id, words)
 
@@ -117,8 +117,3 @@ class Media:
         found = await self._state.read(self._account, STATE)
         if found is not None:
             await self._state.write(self._account, STATE, "{}", version=found[1])
-
-
-def _is_for_good(failure: ApiFailure) -> bool:
-    """Whether the platform refuses this very content."""
-    return isinstance(failure.outcome, Rejected) and failure.outcome.kind is Refusal.MALFORMED

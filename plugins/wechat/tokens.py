@@ -89,8 +89,7 @@ class StableTokens:
 
     @staticmethod
     def _pause(failure: ApiFailure) -> float:
-        is_ours = isinstance(failure.outcome, Rejected) and failure.outcome.kind is Refusal.UNAUTHORISED
-        return PAUSE if is_ours else 1.0
+        return PAUSE if failure.kind is Refusal.UNAUTHORISED else 1.0
 
     async def _ask(self, *, force: bool) -> Token:
         body = {

@@ -13,13 +13,13 @@ from core.files import id_of
 from core.parts import File, Text
 from core.store import Store
 from core.telemetry import Silent
-from plugins.wechat.api import Wire
+from plugins.wechat.api import BODY_LIMIT, Wire
 from plugins.wechat.failures import ApiFailure
 from plugins.wechat.health import Health
 from tests.doubles.agent import FakeAgent, Parked
 from tests.doubles.files import MemoryFiles
 from tests.fakes.scripting import delay, http_status
-from tests.fakes.wechat import FakeWechat
+from tests.fakes.wechat import FakeWechat, errcode
 from tests.plugins.wechat.account import ANN, BOB, account
 from tests.plugins.wechat.test_passive import Takes
 from tests.waiting import until
@@ -167,6 +167,45 @@ async def test_a_file_that_is_too_large_to_keep_is_told_of(platform: FakeWechat,
     async with account(platform, store, files=MemoryFiles(limit=4)) as there:
         assert (await there.pushes.shows(ANN, "image", PICTURE, "image/png")).reply == NOTE
         assert there.agent.asks == []
+
+
+@pytest.mark.parametrize("body", ["<html>sign in to the network</html>", " \n", "[]"])
+async def test_what_no_platform_says_in_place_of_a_file_is_none_and_it_is_fetched_again(
+    platform: FakeWechat, store: Store, body: str
+) -> None:
+    """A proxy's page comes with HTTP 200, too."""
+    platform.script.add("media/get", http_status(200, body=body))
+    async with account(platform, store, clock=Aged()) as there:
+        push = await there.pushes.shows(ANN, "voice", VOICE, "audio/amr", Format="amr")
+        assert push.statuses == [None, 200]
+        assert [ask.parts for ask in there.agent.asks] == [
+            (File("voice.amr", "audio/amr", size=len(VOICE), content=VOICE),)
+        ]
+
+
+async def test_a_file_that_is_larger_than_anything_that_is_read_is_asked_for_once(
+    platform: FakeWechat, store: Store
+) -> None:
+    """It would be as large the next time; and the platform is there, so that the operator is told of no trouble."""
+    async with account(platform, store, files=MemoryFiles(limit=4), clock=Aged()) as there:
+        push = await there.pushes.shows(ANN, "image", bytes(BODY_LIMIT + 1), "image/png")
+        assert (push.statuses, push.reply, platform.downloads) == ([200], NOTE, 1)
+        assert there.plugin.health["trouble"] == ""
+
+
+async def test_an_account_that_sends_nothing_is_well_again_when_a_file_was_fetched(
+    platform: FakeWechat, store: Store
+) -> None:
+    """Nothing else tells it so."""
+    platform.script.add("media/get", http_status(502))
+    platform.script.add("media/get", errcode(40164))
+    async with account(platform, store, clock=Aged(), customer_service=False) as there:
+        for trouble in ("HTTP 502", "40164"):
+            media_id = platform.add_media("image", PICTURE, "image/png")
+            await there.pushes.request(there.pushes.message(ANN, "image", MediaId=media_id))
+            assert trouble in str(there.plugin.health["trouble"])
+        await there.pushes.shows(ANN, "image", PICTURE, "image/png")
+        assert (there.plugin.health["state"], there.plugin.health["trouble"]) == ("receiving", "")
 
 
 async def test_a_stale_token_is_no_reason_to_lose_a_picture(platform: FakeWechat, store: Store) -> None:
