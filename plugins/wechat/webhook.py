@@ -53,7 +53,6 @@ T = TypeVar("T")
 FRESH = 300.0  # seconds that a signed query is good for, either way; the platform signs each request anew
 FETCHING = 0.8  # of `reply_within` is what a request waits for a file; the rest is for the answer
 BEGAN = web.RequestKey("began", float)  # when its head arrived, on the monotonic clock
-STARTING_RETRY_AFTER = "2"  # seconds
 NONCES = 20_000  # remembered in plain mode; past it the oldest, which is stale by then unless 66 come in a second
 _TYPES = ("text/xml", "application/xml")
 
@@ -143,7 +142,7 @@ class Webhook:
     async def _receive(self, request: web.Request, raw: bytes) -> web.StreamResponse:
         words, seal = self._opened(raw) if self._seals else (self._unsealed(raw), None)
         if self._intake is None:
-            raise _later("not_receiving", STARTING_RETRY_AFTER)
+            return await hold(request, self._pace, request[BEGAN])
         nonce = "" if self._seals else self._spent(request, words)
         item, began = inbound(words, nonce=nonce), request[BEGAN]
         if isinstance(item, Unreadable) or item.is_event:
@@ -207,14 +206,12 @@ class Webhook:
         return admissions[0] if admissions is not None else None
 
     async def _in_time(self, work: "Awaitable[T]", began: float) -> T | None:
-        """What the store is asked for; None when it takes longer than there is time for an answer."""
+        """What the store is asked for; None when it cannot say, or not while there is time for an answer."""
         try:
             async with asyncio.timeout(self._pace.left(began, EARLIER)):
                 return await work
-        except TimeoutError:
+        except (TimeoutError, StoreUnavailable):
             return None
-        except StoreUnavailable as error:
-            raise _later("store", str(max(1, round(error.retry_after)))) from error
 
     def _unsealed(self, raw: bytes) -> bytes:
         if is_sealed(raw):
@@ -280,7 +277,3 @@ def _one(request: web.Request, name: str) -> str:
 def _forbidden(reason: str) -> Refusal:
     """One answer for all of them; the reason is for the audit alone."""
     return Refusal(403, reason, close=True)
-
-
-def _later(reason: str, seconds: str) -> Refusal:
-    return Refusal(503, reason, headers={"Retry-After": seconds})

@@ -1,8 +1,8 @@
 """The platform's way to the gateway: signed pushes, three requests for one message, and five seconds for each.
 
 `scale` shortens the five seconds for tests. What a request is answered with is judged as the platform does it: nothing
-or "success" is silence, a well-made reply is shown, anything else (also after three requests without an answer) is the
-notice that the account is out of order.
+or "success" is silence, a well-made reply is shown, anything else (an HTTP error, too) is at once the notice that the
+account is out of order, and so are three requests without an answer ("passive replies", developer guide).
 """
 
 import asyncio
@@ -96,7 +96,7 @@ class Pushes:
         for _ in range(REQUESTS):
             request = await self.request(fields)
             done.requests.append(request)
-            if request.status is not None and request.status < 500:
+            if request.status is not None:
                 break
             await asyncio.sleep(max(0.0, self.patience - request.seconds))
         last = done.requests[-1]

@@ -252,7 +252,11 @@ async def test_whoever_is_not_listed_is_met_with_silence(platform: FakeWechat, s
 
 @pytest.mark.case("DEL-07")
 @pytest.mark.case("T10")
-async def test_what_cannot_be_stored_is_asked_for_again(platform: FakeWechat, store: Store) -> None:
+async def test_what_cannot_be_stored_is_left_without_an_answer_and_asked_for_again(
+    platform: FakeWechat, store: Store
+) -> None:
+    """Any answer that is no reply would end the platform's requests, and tell the person that the account is broken."""
+
     class Full:
         async def accept(self, *_: object, **__: object) -> object:
             raise StoreUnavailable("the disk is full")
@@ -260,10 +264,13 @@ async def test_what_cannot_be_stored_is_asked_for_again(platform: FakeWechat, st
     async with account(platform, store) as there:
         intake = there.plugin._webhook._intake
         there.plugin._webhook.opens(Full())  # type: ignore[arg-type]
-        failed = await there.pushes.request(there.pushes.message(ANN, "text", Content="hello"))
-        assert failed.status == 503
+        message = there.pushes.message(ANN, "text", Content="hello")
+        assert (await there.pushes.request(message)).status is None
+        there.plugin._webhook.closes()
+        assert (await there.pushes.request(message)).status is None
         there.plugin._webhook.opens(intake)  # type: ignore[arg-type]
-        assert (await there.pushes.says(ANN, "hello")).reply == "HELLO"
+        last = await there.pushes.push(message)
+        assert (last.statuses, last.reply) == ([200], "HELLO")
 
 
 async def test_requests_that_come_together_are_one_task(platform: FakeWechat, store: Store) -> None:
