@@ -16,6 +16,7 @@ from core.clock import Clock
 from core.commands import UNKNOWN, command_of
 from core.crashpoint import crashpoint
 from core.envelope import Candidate, ContextScope, Inbound, Moved, Unreadable
+from core.errors import Busy
 from core.identity import Source, language_of
 from core.ids import new_id, secret_id
 from core.outbox import Outbox
@@ -82,7 +83,12 @@ class SourceIntake:
         if len(candidates) > 1 or cursor is not None:
             candidates = self._without_floods(candidates)
         owners = [item.owner for item in candidates if _is_work(item)]  # whose queues grow
-        self._lanes.enter(owners)
+        try:
+            self._lanes.enter(owners)
+        except Busy:
+            if window is None or not await self._is_known(account.source, candidates):
+                raise
+            self._lanes.enter_again(owners)
         crashpoint("ingress.before_commit")
         try:
             until = None if window is None else window.until
@@ -159,6 +165,11 @@ class SourceIntake:
                     item = replace(item, command="busy")
             admissible.append(item)
         return admissible
+
+    async def _is_known(self, source: Source, candidates: Sequence[Candidate | Unreadable | Moved]) -> bool:
+        """Whoever asks again for an answer to what was taken must not be told that there was no room for it."""
+        keys = [item.inbound.keys for item in candidates if _is_work(item)]
+        return all([await self._store.knows(source, each) for each in keys])
 
     def _open(self, window: ReplyWindow, admission: Admission) -> None:
         match admission:

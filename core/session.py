@@ -100,6 +100,10 @@ class Lanes:
             raise Busy("the queue is full (gateway.max_queued)", retry_after=BUSY_RETRY)
         if len(owners) == 1 and self.is_flooding(owners[0]):
             raise FloodFromSender("too many unanswered messages (max_queued_per_owner)", retry_after=BUSY_RETRY)
+        self.enter_again(owners)
+
+    def enter_again(self, owners: Sequence[str]) -> None:
+        """The same past every bound, for what came before: it adds nothing, and leaves as soon as the store says so."""
         for owner in owners:
             self._count(owner, 1)
 

@@ -79,6 +79,10 @@ class Admissions(Protocol):
         """
         ...
 
+    async def knows(self, source: Source, keys: Sequence[str]) -> bool:
+        """Whether something with one of these keys came before, so that it would be seen again and not admitted."""
+        ...
+
     async def cursor(self, source: Source, name: str) -> str | None: ...
 
     async def aliases(self, source: Source) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """The rows of the in-memory store, and what is the same for all of its ports: who and where, leases, plugin state."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
@@ -128,6 +129,10 @@ class Tables:
         self._thread_of_envelope: dict[str, str] = {}
         self._seqs, self._lane_seqs = count(1), count(1)
         self.set_aside: list[tuple[str, str]] = []  # external id and outcome of what became no envelope
+
+    async def knows(self, source: Source, keys: Sequence[str]) -> bool:
+        found = [self._keys.get((source.key, key)) for key in keys]
+        return any(entry is not None and entry[1] > self._clock.now() for entry in found)
 
     async def cursor(self, source: Source, name: str) -> str | None:
         found = self._state.get((source.key, f"cursor:{name}"))

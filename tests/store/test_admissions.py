@@ -30,6 +30,16 @@ async def test_an_update_seen_before_is_the_first_ones_envelope(line: Line) -> N
     assert await line.store.admit(DESK, (message(keys=("u:1", "m:7:2")),)) == (AlreadySeen(first.envelope),)
 
 
+async def test_what_came_before_is_known_by_any_of_its_keys_and_to_its_own_source(line: Line) -> None:
+    await line.admit(message(keys=("u:1", "m:7:1")))
+
+    assert await line.store.knows(DESK, ("m:7:2", "u:1"))
+    assert not await line.store.knows(DESK, ("m:7:2",))
+    assert not await line.store.knows(OTHER, ("u:1",))
+    line.clock.time += 73 * HOUR
+    assert not await line.store.knows(DESK, ("u:1",))
+
+
 @pytest.mark.case("TG-39")
 async def test_any_one_of_its_keys_makes_a_duplicate_and_all_are_remembered(line: Line) -> None:
     first = await line.admit(message(keys=("u:1", "m:7:1")))

@@ -36,6 +36,7 @@ from gateway.store.sqlite import (
 )
 from gateway.store.sqlite.history import history
 from gateway.store.sqlite.holding import POLL, FileHold
+from gateway.store.sqlite.keys import knows
 from gateway.store.sqlite.places import aliases
 from gateway.store.sqlite.reader import Reader, Row
 from gateway.store.sqlite.transaction import Tx
@@ -155,6 +156,10 @@ class SqliteStore:
     ) -> tuple[Admission, ...]:
         policy, now = self._policy, self._clock.now()
         return await self._run(lambda tx: admissions.admit(tx, source, batch, cursor, policy, now, window))
+
+    async def knows(self, source: Source, keys: Sequence[str]) -> bool:
+        now = self._clock.now()
+        return await self._run(lambda tx: knows(tx, source.key, keys, now))
 
     async def cursor(self, source: Source, name: str) -> str | None:
         return await self._run(lambda tx: admissions.read_cursor(tx, source, name))

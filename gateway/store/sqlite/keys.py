@@ -26,6 +26,11 @@ def first_seen(tx: Tx, source: str, keys: Sequence[str], envelope: str, policy: 
     return seen
 
 
+def knows(tx: Tx, source: str, keys: Sequence[str], now: Instant) -> bool:
+    rows = [tx.execute(SQL["key"], (source, key)).fetchone() for key in keys]
+    return any(row is not None and row[1] > now for row in rows)
+
+
 def _claim(tx: Tx, source: str, keys: Sequence[str], envelope: str, expires: Instant) -> int:
     """How many of the keys were new."""
     if len(keys) == 2:

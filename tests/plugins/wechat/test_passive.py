@@ -200,6 +200,18 @@ async def test_commands_are_answered_in_their_push(platform: FakeWechat, store: 
         assert push.reply == "目前没有进行中的任务。"
 
 
+@pytest.mark.parametrize("bounds", [Bounds(max_queued=1), Bounds(max_queued_per_owner=1)])
+async def test_a_push_that_comes_again_is_answered_though_there_is_no_room_for_more(
+    platform: FakeWechat, store: Store, bounds: Bounds
+) -> None:
+    """Whoever were told to send it again would have asked twice."""
+    async with account(platform, store, taking(6), customer_service=False, options={"bounds": bounds}) as there:
+        push = await there.pushes.says(ANN, "hello")
+        assert (push.statuses, push.reply, len(there.agent.asks)) == ([None, 200], "HELLO", 1)
+        there.agent.script = Takes(0.1)
+        assert (await there.pushes.says(ANN, "there is room again")).reply == "THERE IS ROOM AGAIN"
+
+
 async def test_the_language_of_the_accounts_own_words_changes_while_it_runs(platform: FakeWechat, store: Store) -> None:
     async with account(platform, store, taking(3600), options={"bounds": Bounds(max_queued=1)}) as there:
         await there.pushes.says(ANN, "one")
