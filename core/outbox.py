@@ -95,13 +95,17 @@ class Outbox:
         """
         begun = await patiently(self._deliveries.begun, self._telemetry)
         for delivery in begun:
-            if waiting := await self.windows.expect(delivery):
+            if waiting := await self.windows.expect(delivery, self._asks_again(delivery)):
                 self._tasks.create_task(self._resume(delivery, waiting), name=f"window {delivery.window}")
             else:
                 await self._settle(delivery, Unknown("the gateway stopped during the attempt"))
         for conversation, source in await patiently(self._deliveries.lanes, self._telemetry):
             self.wake(conversation, source.account)
         return sum(not delivery.window for delivery in begun)
+
+    def _asks_again(self, delivery: Delivery) -> float | None:
+        channel = self._channels.get(delivery.address.source.account)
+        return channel.plugin.capabilities.asks_again if channel else None
 
     async def _resume(self, delivery: Delivery, waiting: Callable[[], Awaitable[Outcome]]) -> None:
         await self._settle(delivery, await waiting())
@@ -184,7 +188,7 @@ class Outbox:
         ride = Ride()
         try:
             async with asyncio.timeout(SEND_LIMIT):
-                await self.windows.offer(delivery, ride)
+                await self.windows.offer(delivery, ride, plugin.capabilities.asks_again)
                 outcome = ride.outcome or await plugin.send(delivery)
         except TimeoutError:
             outcome = Unknown(f"no answer within {SEND_LIMIT:.0f} s")

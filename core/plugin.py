@@ -98,6 +98,7 @@ class Capabilities:
     follows: bool = False  # is told of the work itself, as a core.followed.Follower; no answer is rendered for it
     live: frozenset[str] = frozenset()  # its own settings that may change while it runs, as a ChangingPlugin
     keeps_files: bool = False  # its payloads name files by their ids: their bytes are kept before they are committed
+    asks_again: float | None = None  # seconds in which a request that hears nothing is made again; None: it is not
     repeats_unknown: bool = False  # whoever gets its deliveries knows a repeat for one: what may be lost is sent again
 
 

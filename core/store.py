@@ -27,7 +27,7 @@ class HeldWindow:
     conversation: str
     until: Instant
     answer: str | None = None  # what it was answered with, as the channel's plugin made it
-    was_asked: bool = False  # a request was pending when the answer was taken
+    was_asked: bool = False  # a request was pending when the answer was taken, and comes again if it was not given
 
 
 @value(frozen=True, slots=True)
@@ -184,7 +184,8 @@ class ReplyWindows(Protocol):
     async def ride(self, envelope: str, delivery: str, answer: str, *, was_asked: bool) -> bool:
         """Answer the envelope's window with this, once: False when it has an answer, or there is no such window.
 
-        `delivery` is the one whose words these are, "" for the channel's own. `was_asked`: a request is pending.
+        `delivery` is the one whose words these are, "" for the channel's own. `was_asked`: a request is pending, and
+        its sender asks again if it gets no answer.
         """
         ...
 

@@ -136,6 +136,10 @@ class _Shared:
     def is_open(self, now: Instant) -> bool:
         return self.answer is None and (bool(self.requests) or (self.returns and now < self.held.until))
 
+    def is_asked_again(self, now: Instant, within: float | None) -> bool:
+        """Whether a sender who hears nothing now comes once more, so that its silence says that it got its answer."""
+        return within is not None and now + within <= self.held.until
+
     @property
     def gather(self) -> Gather | None:
         """Of the request that is there now."""
@@ -186,15 +190,15 @@ class Windows:
         for shared in self._open.get(conversation, {}).values():
             shared.news.set()
 
-    async def offer(self, delivery: Delivery, ride: Ride) -> None:
-        """Let an open window of the conversation carry it, where one can."""
+    async def offer(self, delivery: Delivery, ride: Ride, again: float | None = None) -> None:
+        """Let an open window of the conversation carry it, where one can. `again`: `Capabilities.asks_again`."""
         open_here = list(self._open.get(delivery.conversation, {}).values())
         for shared in sorted(open_here, key=lambda each: not each.requests):  # first where somebody waits right now
             if not shared.is_open(self._clock.now()) or (answer := shared.carry(delivery)) is None:
                 continue
             if delivery.quote and (gather := shared.gather) is not None:
                 answer = await self._gathered(shared, gather, delivery, answer, ride)
-            if shared.is_open(self._clock.now()) and await self.take(shared, delivery.id, answer):
+            if shared.is_open(self._clock.now()) and await self.take(shared, delivery.id, answer, again):
                 ride.outcome = await self._carried(shared, delivery, self._clock.now())
             if ride.outcome is not None or ride.beside or ride.left:
                 return
@@ -222,23 +226,28 @@ class Windows:
         except StoreUnavailable:
             return None
 
-    async def expect(self, delivery: Delivery) -> Callable[[], Awaitable[Outcome]] | None:
+    async def expect(self, delivery: Delivery, again: float | None) -> Callable[[], Awaitable[Outcome]] | None:
         """After a start: an answer was taken, and its sender may ask again: what to wait for; None when none was."""
         held = None
         if delivery.window:
             held = await patiently(lambda: self._store.held(delivery.window), self._telemetry)
-        return None if held is None else partial(self._fetched, self._keep(_Shared(self, delivery.window, held, None)))
+        if held is None:
+            return None
+        shared = self._keep(_Shared(self, delivery.window, held, None))
+        is_heard = held.was_asked and shared.is_asked_again(self._clock.now(), again)
+        return partial(self._fetched, shared, is_heard)
 
-    async def _fetched(self, shared: _Shared) -> Outcome:
+    async def _fetched(self, shared: _Shared, is_heard: bool) -> Outcome:
+        """`is_heard`: whoever got no answer comes again, and finds somebody here."""
         await self._until_written(shared)
         self.forget(shared)
-        if shared.written or shared.held.was_asked:
+        if shared.written or is_heard:
             return Sent((), presumed=True)
-        return Unknown("the gateway stopped before anybody fetched the answer")
+        return Unknown("the gateway stopped, and whether the answer was fetched before cannot be known")
 
-    async def take(self, shared: _Shared, delivery: str, answer: str) -> bool:
+    async def take(self, shared: _Shared, delivery: str, answer: str, again: float | None = None) -> bool:
         """Store the answer as the window's only one; False when it has another, or the store cannot say."""
-        was_asked = bool(shared.requests)
+        was_asked = bool(shared.requests) and shared.is_asked_again(self._clock.now(), again)
         try:
             is_taken = await self._store.ride(shared.envelope, delivery, answer, was_asked=was_asked)
         except StoreUnavailable:
@@ -267,13 +276,11 @@ class Windows:
     async def _until_written(self, shared: _Shared) -> None:
         """Until a request took the answer away, or none will come for it any more."""
         left = max(0.0, shared.held.until - self._clock.now()) + GRACE
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(left):
                 while not (shared.written or shared.is_over):
                     shared.changed.clear()
                     await shared.changed.wait()
-        except TimeoutError:
-            return
 
     def _keep(self, shared: _Shared) -> _Shared:
         self._open.setdefault(shared.held.conversation, {})[shared.envelope] = shared

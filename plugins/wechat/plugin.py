@@ -59,7 +59,7 @@ class WechatPlugin:
 
     def __init__(self, account: str, settings: WechatSettings, host: Host) -> None:
         self._settings, self._clock = settings, host.clock
-        self._health = Health(account, settings.mode)
+        self._health, self._pace = Health(account, settings.mode), Pace(settings.reply_within)
         self._permission = Permission(settings.customer_service, host.clock)
         self._api = self._api_of(account, host)
         self._media = Media(account, self._api, host.files, host.state, host.clock) if self._api is not None else None
@@ -68,7 +68,7 @@ class WechatPlugin:
             account,
             settings.token.get_secret_value(),
             [] if settings.mode == "plain" else _seals(settings),
-            pace=Pace(settings.reply_within),
+            pace=self._pace,
             waits=lambda: settings.use_retries if settings.use_retries is not None else not self._permission.is_given,
             may_send=lambda: self._permission.is_given,
             incoming=self._incoming,
@@ -79,7 +79,9 @@ class WechatPlugin:
     @property
     def capabilities(self) -> Capabilities:
         return Capabilities(
-            activity_interval=ACTIVITY_INTERVAL if self._permission.is_given else None, keeps_files=True
+            activity_interval=ACTIVITY_INTERVAL if self._permission.is_given else None,
+            keeps_files=True,
+            asks_again=self._pace.patience,
         )
 
     @property

@@ -1,8 +1,10 @@
 """Answers that ride on a pending request: taken once, given again to whoever comes again, and never said twice."""
 
+import pytest
+
 from core.clock import SystemClock
 from core.delivery import Delivery, Refusal, Rejected
-from core.plugin import Accepted, Duplicate
+from core.plugin import Accepted, Capabilities, Duplicate
 from core.store import Store
 from core.window import Gather, ReplyWindow
 from tests.doubles.agent import FakeAgent, Parked
@@ -27,7 +29,13 @@ def join(first: str, second: str) -> str | None:
 
 
 async def asks(
-    desk: World, text: str, key: str, *, returns: bool = False, left: float = PATIENT, gathers: float = 0.0
+    desk: World,
+    text: str,
+    key: str,
+    *,
+    returns: bool = False,
+    left: float = PATIENT,
+    gathers: float = 0.0,
 ) -> ReplyWindow:
     """A request that brings a message and stays open."""
     now = desk.clock.now()
@@ -138,8 +146,8 @@ async def test_a_request_that_broke_and_does_not_come_again_leaves_an_unknown(st
         assert await window.answer(PATIENT) == "HELLO"
         window.writes()
         window.leave(unheard=True)
-        assert await outcomes(desk, 1) == ["unknown"]
-        assert desk.plugin.sent == []
+        assert (await outcomes(desk, 1))[0] == "unknown"
+        assert "HELLO" not in desk.plugin.shown("ann")
 
 
 async def test_an_answer_that_no_request_began_to_write_is_sent_after_all(store: Store) -> None:
@@ -259,10 +267,28 @@ async def test_after_a_restart_an_answer_that_was_taken_is_given_to_whoever_come
         assert desk.plugin.sent == []
 
 
-async def test_after_a_restart_silence_is_presumed_where_a_request_had_been_there(store: Store) -> None:
-    async with world(store) as desk:
-        window = await asks(desk, "hello", "1", left=0.3)
+async def test_after_a_restart_silence_is_presumed_where_whoever_got_no_answer_would_have_come_again(
+    store: Store,
+) -> None:
+    plugin = FakePlugin(Capabilities(asks_again=0.1))
+    async with world(store, plugin=plugin) as desk:
+        window = await asks(desk, "hello", "1", left=3.0)
         assert await window.answer(PATIENT) == "HELLO"
-    async with world(store) as desk:
+    async with world(store, plugin=plugin) as desk:
         assert await outcomes(desk, 1) == ["presumed"]
         assert desk.plugin.sent == []
+
+
+@pytest.mark.parametrize(
+    "again", [None, 0.4, 0.0], ids=["nobody asks again", "the last request", "asked again while nobody was here"]
+)
+async def test_after_a_restart_silence_that_says_nothing_is_unknown(store: Store, again: float | None) -> None:
+    plugin = FakePlugin(Capabilities(asks_again=again))
+    async with world(store, plugin=plugin) as desk:
+        window = await asks(desk, "hello", "1", left=0.3)
+        assert await window.answer(PATIENT) == "HELLO"
+        clock = desk.clock
+    await until(lambda: clock.now() > window.until)
+    async with world(store, plugin=plugin) as desk:
+        assert (await outcomes(desk, 1))[0] == "unknown"
+        assert "HELLO" not in desk.plugin.shown("ann")
