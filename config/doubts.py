@@ -1,8 +1,8 @@
 """What a configuration may say and seldom means: a warning with its remedy, and the gateway starts all the same.
 
 A kind's settings say what only they can know by properties that are looked for by name: `access`, `closed` (why nobody
-is let in), `identity` (who the account is at its platform), `called_by` (who calls its path from outside) and `doubt`
-(anything else, as it goes on behind the account's path).
+is let in), `identity` (who the account is at its platform), `called_by` (who calls its path from outside), `called_on`
+(the only ports they call) and `doubt` (anything else, as it goes on behind the account's path).
 """
 
 from collections.abc import Collection, Iterator
@@ -35,21 +35,27 @@ def why_closed(entry: PluginEntry) -> str:
 
 
 def _why_not_called(public_url: str, entry: PluginEntry) -> str:
-    caller, why = _said(entry, "called_by"), _why_unfit(public_url)
+    caller, why = _said(entry, "called_by"), _why_unfit(public_url, getattr(entry.settings, "called_on", ()))
     if not caller or not why:
         return ""
     remedy = "set it to the https address at which your proxy takes calls from there"
     return f" is called by {caller} from the internet, and gateway.public_url {why}; {remedy}"
 
 
-def _why_unfit(public_url: str) -> str:
+def _why_unfit(public_url: str, ports: Collection[int]) -> str:
+    """`ports`: the only ones that are called, () for any."""
     if not public_url:
         return "is not set"
     try:
         check_url(public_url, OutboundPolicy())
     except Refused:
         return f"({public_url}) is no address of the internet"
-    return "" if urlsplit(public_url).scheme == "https" else f"({public_url}) is not https"
+    parts = urlsplit(public_url)
+    if parts.scheme != "https":
+        return f"({public_url}) is not https"
+    if ports and (parts.port or 443) not in ports:
+        return f"({public_url}) has another port than {' and '.join(map(str, ports))}, to which alone it calls"
+    return ""
 
 
 def _said(entry: PluginEntry, name: str) -> str:

@@ -91,6 +91,11 @@ class WechatSettings(BaseModel):
         return "WeChat" if self.is_public_api else ""
 
     @property
+    def called_on(self) -> tuple[int, ...]:
+        """The only ports to which it calls (developer guide, "message push": http on 80, https on 443; 2026-08)."""
+        return (80, 443)
+
+    @property
     def doubt(self) -> str:
         """What is allowed and seldom meant."""
         if self.mode != "plain":

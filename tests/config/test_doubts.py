@@ -97,7 +97,9 @@ WECHAT = (
         ("http://192.168.1.2:8080", "is no address of the internet"),
         ("https://localhost", "is no address of the internet"),
         ("http://desk.example.com", "(http://desk.example.com) is not https; set it to the https address"),
+        ("https://desk.example.com:8443", ":8443) has another port than 80 and 443, to which alone it calls"),
         ("https://desk.example.com", ""),
+        ("https://desk.example.com:443", ""),
     ],
 )
 def test_an_account_whose_platform_cannot_call_it_is_warned_of(warned, url: str, why: str) -> None:  # type: ignore[no-untyped-def]
