@@ -12,6 +12,10 @@ from plugins.wechat.failures import ApiFailure
 State = Literal["starting", "receiving", "unreachable", "unauthorised", "no_permission"]
 Unread = Literal["sealed_otherwise", "unsealed", "sealed", "stale"]
 
+_SIGNED_OTHERWISE = (
+    "calls come that are not signed with the Token: compare token with the platform's, unless strangers try the path / "
+    "收到的请求不是用此 Token 签名的：请核对平台上的 Token；也可能是陌生人在试探此路径"
+)
 _UNREAD = {  # by what is wrong with a push that the platform signed
     "sealed_otherwise": "a push had the right token and could not be opened: check encoding_aes_key and app_id / "
     "推送的 Token 正确但无法解密：请检查 encoding_aes_key 与 app_id",
@@ -53,6 +57,15 @@ class Health(AccountHealth[State]):
         """A push was signed with the Token, so by the platform or somebody who knows it, and could not be read."""
         self.counts["unread_pushes"] += 1
         self.note = _UNREAD[why]
+
+    def signed_otherwise(self) -> None:
+        """As the platform signs, with another Token. Anybody can send that, so that it is a note and no trouble."""
+        self.counts["other_tokens"] += 1
+        self.note = self.note or _SIGNED_OTHERWISE
+
+    def signed(self) -> None:
+        if self.note == _SIGNED_OTHERWISE:
+            self.note = ""
 
     def read(self) -> None:
         if self._is_unread:

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 FRESH = 300.0  # seconds that a signed query is good for, either way; the platform signs each request anew
+SIGNATURE = 40  # hexadecimal digits
 FETCHING = 0.8  # of `reply_within` is what a request waits for a file; the rest is for the answer
 BEGAN = web.RequestKey("began", float)  # when its head arrived, on the monotonic clock
 NONCES = 20_000  # remembered in plain mode; past it the oldest, which is stale by then unless 66 come in a second
@@ -102,17 +103,26 @@ class Webhook:
     # ------------------------------------------------------------------ who asks
 
     def _check_query(self, request: web.Request) -> None:
-        at, nonce = _one(request, "timestamp"), _one(request, "nonce")
-        if not at or not nonce or not is_signature(_one(request, "signature"), self._token, at, nonce):
+        at, nonce, given = (_one(request, name) for name in ("timestamp", "nonce", "signature"))
+        is_fresh = at.isascii() and at.isdigit() and len(at) <= 12 and abs(self._clock.now() - int(at)) <= FRESH
+        if not at or not nonce or not is_signature(given, self._token, at, nonce):
+            if is_fresh and nonce and len(given) == SIGNATURE and not self._is_heard:
+                self._health.signed_otherwise()
             raise _forbidden("bad_signature")
-        if not at.isascii() or not at.isdigit() or len(at) > 12 or abs(self._clock.now() - int(at)) > FRESH:
+        if not is_fresh:
             self._found_stale()
             raise _forbidden("stale_signature")
+        self._health.signed()
+
+    @property
+    def _is_heard(self) -> bool:
+        """Whether a good push came just now."""
+        return self._clock.monotonic() - self._good_at <= FRESH
 
     def _found_stale(self) -> None:
         """Somebody sends an old query again; or, where no good push comes beside it, a clock is wrong."""
         self._health.counts["stale_queries"] += 1
-        if self._clock.monotonic() - self._good_at > FRESH:
+        if not self._is_heard:
             self._health.unread("stale")
 
     def _check_push(self, request: web.Request) -> None:
