@@ -128,6 +128,25 @@ async def test_a_file_system_that_is_full_is_survived_and_heals_by_itself(
             await gateway.stop()
 
 
+@pytest.mark.case("T80")
+async def test_a_file_system_that_the_gateways_own_log_has_filled_heals_with_little_room(
+    tmp_path: Path, telegram: FakeTelegram, agent: ScriptedAgent
+) -> None:
+    """The log grows far beyond what is in it: given room, it must not take all of that for itself again."""
+    with small_disk(tmp_path / "small") as disk:
+        ballast = disk / "ballast"
+        ballast.write_bytes(bytes(3 << 20))
+        async with configured(disk, telegram.base, telegram.token, agent.card_url) as gateway:
+            await gateway.start()
+            for number in range(300):
+                telegram.user_says(CHAT + number % 20, f"number {number}")
+            await look(lambda: _is_red(gateway), what="/readyz to be red")
+            ballast.unlink()
+            await telegram.wait_until_acknowledged(timeout=60)
+            await gateway.at_rest(seconds=60)
+            assert sum(agent.message_counts.values()) == 300
+
+
 @pytest.mark.case("T81")
 @pytest.mark.case("F28")
 @pytest.mark.case("DEL-07")

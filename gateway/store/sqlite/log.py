@@ -14,9 +14,11 @@ import sqlite3
 import threading
 from collections.abc import Callable
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 
 CHECKPOINT_AFTER = 5000  # writes; some 40 MB of log, which then begins anew and keeps its size
+CHECKPOINT_LEAST = 200  # writes, where the disk has no room for more log
 COMMIT_WEIGHT = 4  # writes for the commit itself, whatever is in it: pages that each of them touches
 
 Sync = Callable[[int], None]
@@ -32,9 +34,9 @@ class Log:
         self._path = database.with_name(f"{database.name}-wal")
         self._file: int | None = None
         self._is_another = False  # the file that is open may not be the one written now
-        self._since_checkpoint = 0
+        self._since_checkpoint, self._checkpoint_after = 0, CHECKPOINT_AFTER
         self._copier: threading.Thread | None = None
-        self._jobs: queue.SimpleQueue[tuple[int, Callable[[OSError | None], None]] | None] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._serve, name="store log", daemon=True)
         self._thread.start()
 
@@ -43,7 +45,15 @@ class Log:
 
         Nothing is written meanwhile.
         """
-        self._jobs.put((operations, then))
+        self._jobs.put(partial(self._synced, operations, then))
+
+    def make_room(self, then: Callable[[], None]) -> None:
+        """The disk is full: bring the log into the database, as far as that goes, so that it begins anew and needs no
+        more room than it has, and do so sooner from now on. Then call `then` in the thread.
+
+        Nothing is written meanwhile.
+        """
+        self._jobs.put(partial(self._made_room, then))
 
     def begin_anew(self) -> None:
         """A connection was opened: SQLite removes the log with its last connection, and begins another one.
@@ -59,19 +69,28 @@ class Log:
 
     def _serve(self) -> None:
         while (job := self._jobs.get()) is not None:
-            operations, then = job
-            error: OSError | None = None
-            try:
-                self._sync_log()
-                self._since_checkpoint += operations + COMMIT_WEIGHT
-                if self._since_checkpoint >= CHECKPOINT_AFTER:
-                    self._bring_over()
-            except OSError as failure:
-                error = failure
-            then(error)
+            job()
         if self._copier is not None:
             self._copier.join()
         self._close_file()
+
+    def _synced(self, operations: int, then: Callable[[OSError | None], None]) -> None:
+        error: OSError | None = None
+        try:
+            self._sync_log()
+            self._since_checkpoint += operations + COMMIT_WEIGHT
+            if self._since_checkpoint >= self._checkpoint_after:
+                self._bring_over()
+        except OSError as failure:
+            error = failure
+        then(error)
+
+    def _made_room(self, then: Callable[[], None]) -> None:
+        if self._since_checkpoint:
+            self._checkpoint_after = max(CHECKPOINT_LEAST, self._since_checkpoint // 2)
+            self._since_checkpoint = 0
+        self._checkpoint()
+        then()
 
     def _sync_log(self) -> None:
         if self._is_another:

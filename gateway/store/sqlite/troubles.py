@@ -29,6 +29,10 @@ def code_of(error: sqlite3.Error) -> int:
     return code & 0xFF
 
 
+def is_full(error: BaseException) -> bool:
+    return isinstance(error, sqlite3.Error) and code_of(error) == sqlite3.SQLITE_FULL
+
+
 def unavailable_for(error: BaseException) -> StoreUnavailable | None:
     """What an unwritable file means to callers; None for an error of the operation itself."""
     reason = REASONS.get(code_of(error)) if isinstance(error, sqlite3.Error) else None

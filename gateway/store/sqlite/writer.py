@@ -14,7 +14,8 @@ take turns at Python's lock cost more than it does (measured: a sixth of all tha
 An operation is a plain function of the open transaction. When one raises, the batch is rolled back and replayed one
 by one, each in a transaction of its own, so that one bad row does not fail the others. When the file cannot be written
 (locked for long, full, gone) nothing is replayed: every operation of the batch gets StoreUnavailable, and while that
-lasts the writer tries a write of its own each second, so that health turns green again without traffic. A sync that
+lasts the writer tries a write of its own each second, so that health turns green again without traffic. On a full disk
+the log is brought into the database before each try, lest it takes all the room that comes free for itself. A sync that
 failed is not tried again, since a second one would succeed and mean nothing: all is refused until a restart.
 """
 
@@ -31,7 +32,7 @@ from gateway.store.sqlite.connection import Connection
 from gateway.store.sqlite.log import Log, Sync, sync_file
 from gateway.store.sqlite.memory import Memory
 from gateway.store.sqlite.transaction import Operation, Rows, Tx
-from gateway.store.sqlite.troubles import REASONS, RETRY_AFTER, code_of, unavailable_for
+from gateway.store.sqlite.troubles import REASONS, RETRY_AFTER, code_of, is_full, unavailable_for
 
 T = TypeVar("T")
 
@@ -63,6 +64,7 @@ class Writer:
         self._owed: Rows = {}  # of what was done at once, and in no batch yet that was committed
         self._payday: asyncio.TimerHandle | None = None
         self._is_closed = False
+        self._is_full = False  # the disk, at the last try
         self._is_lost = False  # a sync failed: nobody knows what is on the disk
         self.healthy: str | None = None  # why the file could not be written; None when it could
 
@@ -101,7 +103,7 @@ class Writer:
         self._pending.append((future, operation))
         if not self._busy:
             self._busy = True
-            self._loop.call_soon(self._work)
+            self._next()
         return future
 
     @property
@@ -137,7 +139,7 @@ class Writer:
             self._payday = self._loop.call_later(OWED_FOR, self._pay)
         elif self._owed and not self._is_closed:
             self._busy = True
-            self._work()
+            self._next()
 
     async def close(self) -> None:
         """Finish what waits, then close the file."""
@@ -158,6 +160,16 @@ class Writer:
             self._connection.close()
 
     # ------------------------------------------------------------------ batches
+
+    def _next(self) -> None:
+        """Soon a batch; on a full disk, once the log was brought into the database."""
+        if self._is_full and not self._is_closed:
+            self._log.make_room(self._made_room)
+        else:
+            self._loop.call_soon(self._work)
+
+    def _made_room(self) -> None:
+        self._loop.call_soon_threadsafe(self._work)
 
     def _work(self) -> None:
         """One batch. Nothing else is written until it is on disk, so the next one gathers meanwhile."""
@@ -200,7 +212,7 @@ class Writer:
         self._in_flight, self._begun = 0, None
         self._busy = bool(self._pending)
         if self._busy:
-            self._loop.call_soon(self._work)
+            self._next()
         elif self.healthy and self._probe is None:
             self._probe = self._loop.call_later(PROBE_EVERY, self._try)
 
@@ -209,7 +221,7 @@ class Writer:
         self._probe = None
         if self.healthy and not self._busy and not self._is_closed:
             self._busy = True
-            self._work()
+            self._next()
 
     def _commit(self, batch: Sequence[_Item]) -> list[_Answer]:
         """Written and not yet synced. Raises _Locked while waiting for another process's lock is worth while."""
@@ -222,7 +234,7 @@ class Writer:
             self._wait_for_lock(error)
             unavailable = unavailable_for(error)
             if unavailable is not None:
-                self.healthy = str(unavailable)
+                self.healthy, self._is_full = str(unavailable), is_full(error)
                 return _refused(batch, self.healthy)
             if not batch:
                 _log.error("rows that can never be written are given up, with what they were of", exc_info=error)
@@ -232,6 +244,7 @@ class Writer:
                 return [(batch[0][0], None, error)]
         else:
             self.healthy = self._locked_since = None
+            self._is_full = False
             return answers
         return self._replay(batch)
 
