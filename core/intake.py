@@ -8,6 +8,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeGuard
 
 from core import plugin
@@ -90,18 +91,20 @@ class SourceIntake:
                 raise
             self._lanes.enter_again(owners)
         crashpoint("ingress.before_commit")
+        until = None if window is None else window.until
         try:
-            until = None if window is None else window.until
-            admissions = await self._store.admit(account.source, candidates, cursor, window=until)
-        except BaseException as error:
+            admitting = asyncio.ensure_future(self._store.admit(account.source, candidates, cursor, window=until))
+            admissions = await asyncio.shield(admitting)
+        except asyncio.CancelledError:  # whoever asked has gone; what was asked is stored all the same
+            admitting.add_done_callback(partial(self._unasked, account, candidates, owners))
+            raise
+        except BaseException:
             self._lanes.leave(owners)
-            if isinstance(error, asyncio.CancelledError):
-                self._lanes.rescan()  # it may have been stored; nobody would hear of it
             raise
         crashpoint("ingress.after_commit")
         if window is not None:
             self._open(window, admissions[0])
-        return [self._start(account, *admitted) for admitted in zip(candidates, admissions, strict=True)]
+        return self._started(account, candidates, admissions)
 
     async def cursor(self, name: str) -> str | None:
         return await self._store.cursor(self._account().source, name)
@@ -179,6 +182,27 @@ class SourceIntake:
                 self._outbox.windows.enter(window, envelope, held)
             case _:
                 return
+
+    def _unasked(
+        self,
+        account: Account,
+        candidates: Sequence[Candidate | Unreadable | Moved],
+        owners: Sequence[str],
+        admitted: "asyncio.Future[tuple[Admission, ...]]",
+    ) -> None:
+        """The store has answered when nobody waited for it any more."""
+        if admitted.cancelled() or admitted.exception() is not None:
+            self._lanes.leave(owners)
+        else:
+            self._started(account, candidates, admitted.result())
+
+    def _started(
+        self,
+        account: Account,
+        candidates: Sequence[Candidate | Unreadable | Moved],
+        admissions: Sequence[Admission],
+    ) -> list[plugin.Admission]:
+        return [self._start(account, *admitted) for admitted in zip(candidates, admissions, strict=True)]
 
     def _start(self, account: Account, item: Candidate | Unreadable | Moved, admission: Admission) -> plugin.Admission:
         name = account.source.key

@@ -136,10 +136,6 @@ class Lanes:
         """Queued messages of this owner were cancelled in the store."""
         self._count(owner, -count)
 
-    def rescan(self) -> None:
-        """Something may be queued that nobody announced: look for threads no lane knows."""
-        self._tasks.create_task(self._rescan(), name="lanes rescan")
-
     def refill(self) -> None:
         """The bounds have changed."""
         self._fill()
@@ -254,11 +250,6 @@ class Lanes:
             self._line_up(thread, lane)
         elif not lane.busy and lane.hold is None:
             self._lanes.pop(thread, None)
-
-    async def _rescan(self) -> None:
-        for ready in await patiently(self._turns.ready, self._telemetry):
-            if ready.thread not in self._lanes:
-                self.add(ready)
 
     def _open(self, thread: str, owner: str, *, is_desk: bool = False) -> _Lane:
         lane = self._lanes.get(thread)

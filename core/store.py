@@ -4,7 +4,7 @@ Every method may raise StoreUnavailable: then nothing of it was written, and it 
 The ports are split by caller; one conformance suite (tests/store) holds for every engine and the in-memory double.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from typing import Protocol
 
 from core.clock import Instant
@@ -59,14 +59,14 @@ Admission = Admitted | AlreadySeen | NotAdmitted
 
 
 class Admissions(Protocol):
-    async def admit(
+    def admit(
         self,
         source: Source,
         batch: Sequence[Candidate | Unreadable | Moved],
         cursor: Cursor | None = None,
         *,
         window: Instant | None = None,
-    ) -> tuple[Admission, ...]:
+    ) -> Awaitable[tuple[Admission, ...]]:
         """One admission for each member, in order: raw row, dedupe keys, conversation, session, thread and envelope.
 
         `window`: each envelope admitted has a reply window until then. One that is seen again while its window is open
@@ -76,6 +76,8 @@ class Admissions(Protocol):
         pick is "ask which question" is admitted for the desk with the command "which". One that names a thread itself
         goes there, or is not admitted: "unknown_thread" when this conversation has none such, "ended_thread". What
         its `also` makes is called inside the transaction, and stored as by FollowedRecords.put_target.
+
+        Once asked for it is done: it is not given up because nobody waits for it any more.
         """
         ...
 

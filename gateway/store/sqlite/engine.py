@@ -1,7 +1,7 @@
 """The store over one SQLite file: every port of the core, each method one operation of the writer."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -146,16 +146,16 @@ class SqliteStore:
 
     # ------------------------------------------------------------------ admissions
 
-    async def admit(
+    def admit(
         self,
         source: Source,
         batch: Sequence[Candidate | Unreadable | Moved],
         cursor: Cursor | None = None,
         *,
         window: Instant | None = None,
-    ) -> tuple[Admission, ...]:
+    ) -> Awaitable[tuple[Admission, ...]]:
         policy, now = self._policy, self._clock.now()
-        return await self._run(lambda tx: admissions.admit(tx, source, batch, cursor, policy, now, window))
+        return self._run(lambda tx: admissions.admit(tx, source, batch, cursor, policy, now, window))
 
     async def knows(self, source: Source, keys: Sequence[str]) -> bool:
         now = self._clock.now()

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ class SlowDisk(SqliteStore):
     async def ride(self, *given: Any, **named: Any) -> Any:
         return await self._slowly("ride", super().ride(*given, **named))
 
-    async def _slowly(self, name: str, writing: Coroutine[Any, Any, Any]) -> Any:
+    async def _slowly(self, name: str, writing: Awaitable[Any]) -> Any:
         written = await writing
         if name in self._slow:
             await self.is_quick.wait()
@@ -86,11 +86,33 @@ async def test_what_was_stored_too_late_to_be_acknowledged_is_worked_on_and_know
         platform.wrote(ANN)
         message = there.pushes.message(ANN, "text", Content="hello")
         assert (await there.pushes.request(message)).status is None
-        assert await platform.until_shown(ANN, 1) == ["HELLO"]
         disk.is_quick.set()
+        assert await platform.until_shown(ANN, 1) == ["HELLO"]
         await there.pushes.request(message)
         assert there.desk.events.of("envelope.admitted")[-1]["outcome"] == "duplicate"
         assert (len(there.agent.asks), there.shown()) == (1, ["HELLO"])
+
+
+@pytest.mark.parametrize("disk", ["admit"], indirect=True)
+@pytest.mark.parametrize("times", [1, 3])
+async def test_what_was_stored_too_late_counts_in_the_queue_once_while_its_person_has_another_question_open(
+    platform: FakeWechat, disk: SlowDisk, times: int
+) -> None:
+    parked = Parked()
+    async with patient(platform, disk, FakeAgent(parked)) as there:
+        disk.is_quick.set()
+        await there.asks("one")
+        disk.is_quick.clear()
+        message = there.pushes.message(ANN, "text", Content="two")
+        for _ in range(times):
+            assert (await there.pushes.request(message)).status is None
+        disk.is_quick.set()
+        await until(lambda: len(there.desk.events.of("envelope.admitted")) == 1 + times)
+        assert there.desk.lanes.queued == 2
+        parked.released.set()
+        assert [shown.rpartition("\n")[2] for shown in await platform.until_shown(ANN, 2)] == ["ONE", "TWO"]
+        await until(lambda: there.desk.lanes.running == 0)
+        assert there.desk.lanes.queued == 0
 
 
 @pytest.mark.parametrize("disk", ["ride"], indirect=True)
