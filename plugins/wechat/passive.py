@@ -25,6 +25,7 @@ REQUESTS = 3  # with the same message, before the platform gives up
 SHARE = 0.9  # of the platform's patience is what `reply_within` stands for: 4.5 of 5 seconds
 EARLIER = 0.9  # of `reply_within` is spent waiting, the rest on writing
 CLOSING = 0.95  # of `reply_within` the store may take for the notice that ends the last request
+LAST = 1.5  # times its patience the platform still asks when the last request begins, at most: one, and half for doubt
 REMEMBERED = 10_000  # messages whose requests are counted; past it one more may wait in vain
 
 SUCCESS = "success"
@@ -56,6 +57,15 @@ class Pace:
     def all_requests(self) -> float:
         return REQUESTS * self.patience
 
+    def age(self, created: str, asked: str) -> float:
+        """For how many seconds a message has been asked about at least, by the times that the platform signs.
+
+        Earlier requests may have come while nobody was here to see them. It counts whole seconds and, as far as is
+        known, signs each request anew. Never so long that the request itself would be too late.
+        """
+        age = int(asked) - int(created) - 1 if created.isascii() and created.isdigit() else 0
+        return min(max(0.0, age), self.all_requests - self.patience)
+
     def left(self, began: float, share: float = 1.0) -> float:
         """Until this share of `reply_within` is over for a request that `began` then, on the monotonic clock."""
         return began + share * self.reply_within - time.monotonic()
@@ -63,10 +73,10 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request for a message, as far as this process has seen them."""
+    """A request for a message, and those before it: as many as this process has seen."""
 
     number: int
-    began: float  # when the first of them arrived, on the monotonic clock
+    began: float  # when the first of all arrived, on the monotonic clock; where nobody saw it, as the platform says
 
 
 class Requests:
@@ -75,8 +85,9 @@ class Requests:
     def __init__(self) -> None:
         self._asked: OrderedDict[str, Asked] = OrderedDict()
 
-    def count(self, key: str, began: float) -> Asked:
-        before = self._asked.get(key, Asked(0, began))
+    def count(self, key: str, began: float, age: float) -> Asked:
+        """`age`: for how many seconds the platform has asked already, by what it says."""
+        before = self._asked.get(key, Asked(0, began - age))
         asked = self._asked[key] = Asked(before.number + 1, before.began)
         self._asked.move_to_end(key)
         while len(self._asked) > REMEMBERED:

@@ -30,6 +30,7 @@ from plugins.wechat.incoming import Incoming, without_files
 from plugins.wechat.passive import (
     EARLIER,
     GATHER,
+    LAST,
     REQUESTS,
     Asked,
     Pace,
@@ -158,7 +159,8 @@ class Webhook:
         if isinstance(item, Unreadable) or item.is_event:
             kept = await self._admitted(self._intake, item, began)
             return success() if kept is not None else await hold(request, self._pace, began)
-        asked = self._requests.count(item.keys[0], began)
+        age = self._pace.age(str(xml.read(words).get("CreateTime")), _one(request, "timestamp"))
+        asked = self._requests.count(item.keys[0], began, age)
         whole = await self._whole(self._intake, item, words, asked, began)
         if whole is None:
             return await hold(request, self._pace, began)
@@ -179,7 +181,8 @@ class Webhook:
             return None if is_let_in is None else without_files(item)
         found = await self._incoming.with_files(item, media_id, self._pace.left(began, FETCHING))
         is_young = self._clock.monotonic() - self._opened_at < self._pace.all_requests
-        return without_files(item) if found is None and (is_young or asked.number >= REQUESTS) else found
+        is_last = is_young or self._is_last(asked, self._pace.all_requests - began + asked.began)
+        return without_files(item) if found is None and is_last else found
 
     async def _answered(
         self, intake: Intake, request: web.Request, item: Inbound, write: Write, asked: Asked
@@ -194,7 +197,7 @@ class Webhook:
             return await hold(request, self._pace, began)
         if not isinstance(admission, Accepted | Duplicate) or not admission.envelope or not window.is_open:
             return success()
-        is_last = asked.number >= REQUESTS or window.ends - self._clock.now() <= 1.2 * self._pace.patience
+        is_last = self._is_last(asked, window.ends - self._clock.now() + time.monotonic() - began)
         reply = Reply(request, window, self._pace, write, began)
         try:
             return await reply.give(is_last=is_last, language=intake.language or "en", may_send=self._may_send())
@@ -207,6 +210,10 @@ class Webhook:
         gather = None if self._may_send() else Gather(now + self._pace.left(began, GATHER), joined)
         carry = carried if self._may_send() else carried_in_words
         return ReplyWindow(until, carry, returns=self._waits(), gather=gather)
+
+    def _is_last(self, asked: Asked, left: float) -> bool:
+        """`left`: seconds in which the platform still asked when this request began."""
+        return asked.number >= REQUESTS or left <= LAST * self._pace.patience
 
     async def _admitted(
         self, intake: Intake, item: Inbound | Unreadable, began: float, window: ReplyWindow | None = None

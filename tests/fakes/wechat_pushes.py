@@ -84,8 +84,9 @@ class Pushes:
         said = {"ToUserName": ORIGINAL_ID, "FromUserName": person, "CreateTime": int(self.platform.clock())}
         return await self.push({**said, "MsgType": "event", "Event": name, **fields})
 
-    def message(self, person: str, kind: str, **fields: Any) -> dict[str, Any]:
-        said = {"ToUserName": ORIGINAL_ID, "FromUserName": person, "CreateTime": int(self.platform.clock())}
+    def message(self, person: str, kind: str, *, age: float = 0.0, **fields: Any) -> dict[str, Any]:
+        """One that was written so many seconds ago."""
+        said = {"ToUserName": ORIGINAL_ID, "FromUserName": person, "CreateTime": int(self.platform.clock() - age)}
         return {**said, "MsgType": kind, **fields, "MsgId": fields.get("MsgId") or next(self.platform.message_ids)}
 
     # ------------------------------------------------------------------ the platform

@@ -106,6 +106,22 @@ async def test_wherever_the_process_dies_a_push_that_comes_again_is_answered_onc
         assert (summary["unknown"], sum(agent.message_counts.values())) == (0, 1)
 
 
+@pytest.mark.case("DEL-03")
+async def test_of_an_answer_to_a_last_push_whose_earlier_ones_nobody_saw_a_kill_leaves_unknown_what_became(
+    tmp_path: Path,
+) -> None:
+    """The gateway was down for those, and dies as soon as the answer rides on this one: nobody asks any more."""
+    async with official_account(tmp_path / "desk", echo, customer_service=False) as (gateway, _, platform, pushes):
+        await gateway.start(crashpoint="window.after_take")
+        platform.wrote(open_id("ann"))
+        message = pushes.message(open_id("ann"), "text", Content="hello", age=3 * pushes.patience)
+        assert (await pushes.request(message)).status is None
+        await gateway.ended()
+        await gateway.start()
+        summary = await gateway.at_rest(seconds=60.0)
+        assert summary["deliveries"] == {"unknown": 1, "delivered": 0}, "taken for shown"
+
+
 @pytest.mark.timeout(120)
 async def test_every_question_is_answered_once_presumed_or_waiting_over_restarts_and_a_kill(tmp_path: Path) -> None:
     """The soak with a few people; nothing is timed."""

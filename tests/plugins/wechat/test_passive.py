@@ -194,6 +194,32 @@ async def test_after_a_restart_past_the_last_request_the_next_message_fetches_wh
         assert push.reply == "(To your earlier question)\nHELLO"
 
 
+@pytest.mark.case("WX-05")
+async def test_a_message_whose_earlier_requests_nobody_saw_is_told_by_its_last_that_the_answer_comes_later(
+    platform: FakeWechat, store: Store
+) -> None:
+    async with account(platform, store, taking(3600), customer_service=False) as there:
+        message = there.pushes.message(ANN, "text", Content="hello", age=3 * PATIENCE)
+        last = await there.pushes.request(message)
+        assert there.pushes._reply(last.body) == "I am still working on it. Send me anything to see the answer."
+
+
+async def test_a_message_that_was_just_written_is_asked_about_again(platform: FakeWechat, store: Store) -> None:
+    """The platform counts whole seconds, so that the youngest may look one second old."""
+    async with account(platform, store, taking(3600), customer_service=False) as there:
+        message = there.pushes.message(ANN, "text", Content="hello", age=0.99)
+        assert (await there.pushes.request(message)).status is None
+
+
+@pytest.mark.parametrize("created", ["", "-5", "soon", "99999999999999999999"])
+async def test_a_message_without_a_time_that_can_be_believed_is_a_new_one(
+    platform: FakeWechat, store: Store, created: str
+) -> None:
+    async with account(platform, store, taking(3600), customer_service=False) as there:
+        message = there.pushes.message(ANN, "text", Content="hello") | {"CreateTime": created}
+        assert (await there.pushes.request(message)).status is None
+
+
 async def test_commands_are_answered_in_their_push(platform: FakeWechat, store: Store) -> None:
     async with account(platform, store, language="zh") as there:
         push = await there.pushes.says(ANN, "/状态")

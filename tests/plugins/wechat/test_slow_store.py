@@ -67,7 +67,7 @@ async def disk(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[
     [("text", {"Content": "hello"}, "HELLO"), ("event", {"Event": "VIEW", "EventKey": "https://example.com/"}, None)],
 )
 async def test_what_is_not_stored_in_time_is_asked_for_again_and_not_acknowledged(
-    platform: FakeWechat, disk: SlowDisk, kind: str, fields: dict[str, str], answered: str | None
+    platform: FakeWechat, disk: SlowDisk, kind: str, fields: dict[str, Any], answered: str | None
 ) -> None:
     async with patient(platform, disk) as there:
         message = there.pushes.message(ANN, kind, **fields)
