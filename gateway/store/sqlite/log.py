@@ -4,8 +4,9 @@ SQLite itself runs with `synchronous = NORMAL`: a commit is written to the log a
 at each commit is done here once for a whole batch, and nothing is answered before. (Without it commits that were
 answered are lost with the power: measured, 50 of 50.)
 
-Now and then the log is brought into the database, by a second thread that holds up nobody. Only the last of it, what
-was written meanwhile, is brought over between two batches, so that the log can begin anew.
+Now and then the log is brought into the database, by a second thread that holds up nobody, and always before the disk
+has less room than the database may need for it. Only the last of it, what was written meanwhile, is brought over
+between two batches, so that the log can begin anew.
 """
 
 import os
@@ -18,7 +19,8 @@ from functools import partial
 from pathlib import Path
 
 CHECKPOINT_AFTER = 5000  # writes; some 40 MB of log, which then begins anew and keeps its size
-CHECKPOINT_LEAST = 200  # writes, where the disk has no room for more log
+CHECKPOINT_LEAST = 200  # writes, where the disk has little room
+WRITE = 8192  # bytes of log for a write, rather more than less
 COMMIT_WEIGHT = 4  # writes for the commit itself, whatever is in it: pages that each of them touches
 
 Sync = Callable[[int], None]
@@ -34,7 +36,7 @@ class Log:
         self._path = database.with_name(f"{database.name}-wal")
         self._file: int | None = None
         self._is_another = False  # the file that is open may not be the one written now
-        self._since_checkpoint, self._checkpoint_after = 0, CHECKPOINT_AFTER
+        self._since_checkpoint = 0
         self._copier: threading.Thread | None = None
         self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._serve, name="store log", daemon=True)
@@ -49,7 +51,7 @@ class Log:
 
     def make_room(self, then: Callable[[], None]) -> None:
         """The disk is full: bring the log into the database, as far as that goes, so that it begins anew and needs no
-        more room than it has, and do so sooner from now on. Then call `then` in the thread.
+        more room than it has. Then call `then` in the thread.
 
         Nothing is written meanwhile.
         """
@@ -79,18 +81,23 @@ class Log:
         try:
             self._sync_log()
             self._since_checkpoint += operations + COMMIT_WEIGHT
-            if self._since_checkpoint >= self._checkpoint_after:
+            if self._since_checkpoint >= self._bound():
                 self._bring_over()
         except OSError as failure:
             error = failure
         then(error)
 
     def _made_room(self, then: Callable[[], None]) -> None:
-        if self._since_checkpoint:
-            self._checkpoint_after = max(CHECKPOINT_LEAST, self._since_checkpoint // 2)
-            self._since_checkpoint = 0
+        self._since_checkpoint = 0
         self._checkpoint()
         then()
+
+    def _bound(self) -> int:
+        """Writes that the log may hold, for which the database has room."""
+        if self._since_checkpoint < CHECKPOINT_LEAST:
+            return CHECKPOINT_LEAST
+        disk = os.statvfs(self._database.parent)
+        return max(CHECKPOINT_LEAST, min(CHECKPOINT_AFTER, disk.f_bavail * disk.f_frsize // WRITE))
 
     def _sync_log(self) -> None:
         if self._is_another:
