@@ -26,7 +26,7 @@ from core.errors import ConfigurationError, StoreUnavailable
 from core.ids import new_id
 from core.persistence import patiently
 from core.plugin import Host
-from gateway.composition import Line
+from gateway.composition import ConfiguredLine
 from gateway.draining import Stop, cut_off, drain
 from gateway.files import FolderFiles
 from gateway.health import Health
@@ -79,7 +79,7 @@ async def _serve(settings: Settings, reread: Callable[[], Settings], telemetry: 
             host = Host(
                 client, store, store, store, clock, holder, public_url, telemetry=telemetry, files=files, seal=seal
             )
-            line = Line(settings, store, host, tasks, clock, telemetry)
+            line = ConfiguredLine(settings, store, host, tasks, clock, telemetry)
             supervisor = Supervisor(clock, telemetry)
             asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, _reload, line, supervisor, reread, telemetry)
             health = Health(lambda: store.healthy, supervisor.states, lambda: store.holder, pressure=line.pressure)
@@ -101,7 +101,7 @@ def _store(gateway: GatewaySettings, clock: Clock) -> SqliteStore:
     return SqliteStore(gateway.database, policy=policy, busy_timeout=gateway.busy_timeout, clock=clock)
 
 
-def _reload(line: Line, supervisor: Supervisor, reread: Callable[[], Settings], telemetry: Telemetry) -> None:
+def _reload(line: ConfiguredLine, supervisor: Supervisor, reread: Callable[[], Settings], telemetry: Telemetry) -> None:
     try:
         new = reread()
         found, gone = changes(line.settings, new, line.live), sorted(line.settings.plugins.keys() - new.plugins.keys())
@@ -142,7 +142,7 @@ async def _held(store: SqliteStore, where: str, stop: Stop, telemetry: Telemetry
 
 
 async def _work(
-    line: Line,
+    line: ConfiguredLine,
     files: FolderFiles,
     supervisor: Supervisor,
     health: Health,
@@ -165,12 +165,12 @@ async def _work(
     await drain(line, health, [*receiving, housekeeping], telemetry)
 
 
-def _receive(line: Line, supervisor: Supervisor, tasks: asyncio.TaskGroup, name: str) -> asyncio.Task[None]:
+def _receive(line: ConfiguredLine, supervisor: Supervisor, tasks: asyncio.TaskGroup, name: str) -> asyncio.Task[None]:
     plugin = line.plugins[name]
     return supervisor.start(tasks, name, lambda: plugin.run(line.intake(name)), report=lambda: plugin.health)
 
 
-async def _keep_house(line: Line, files: FolderFiles, telemetry: Telemetry) -> None:
+async def _keep_house(line: ConfiguredLine, files: FolderFiles, telemetry: Telemetry) -> None:
     """Remove what retention no longer keeps, a little at a time."""
     while True:
         await asyncio.sleep(HOUSEKEEPING)

@@ -9,24 +9,20 @@ from config.settings import AccountSettings, AgentEntry, GatewaySettings, LocalA
 from core.access import Access
 from core.agent import Agent
 from core.clock import Clock
-from core.desk import Desk
 from core.doors.ingress import Ingress
 from core.doors.ingress import Route as HttpRoute
 from core.followed import FollowedWork, FollowingPlugin
 from core.helm import Delegate
 from core.identity import Source
-from core.intake import Account, SourceIntake
-from core.outbox import Channel, Outbox
+from core.intake import Account
+from core.line import Line, Parties, Rules
+from core.outbox import Channel
 from core.pacing import Limits
 from core.patience import Patience
-from core.persistence import patiently
 from core.plugin import AgentPlugin, ChangingPlugin, Host
-from core.preview import Previews
-from core.push import PushBook
 from core.routes import Route, Routes
-from core.session import Bounds, Lanes
+from core.session import Bounds
 from core.telemetry import Telemetry
-from core.tracker import TaskTracker
 from gateway import catalogue
 from gateway.agents.making import make_local
 from gateway.store.sqlite import SqliteStore
@@ -35,8 +31,8 @@ if TYPE_CHECKING:
     from a2a.client import RemoteAgent
 
 
-class Line:
-    """The line of one process: intakes, lanes, tracker and outbox, over one store.
+class ConfiguredLine(Line):
+    """The line of one process as its settings have it.
 
     What may change while it runs (access, bounds, limits, agents, policies) is read through `settings` at each use.
     """
@@ -50,68 +46,23 @@ class Line:
         clock: Clock,
         telemetry: Telemetry,
     ) -> None:
-        self.store, self.host = store, host
+        self.store, self.host, self._of_turns = store, host, tasks
         self._use(settings)
-        self._tasks, self._clock, self._telemetry = tasks, clock, telemetry
         work = FollowedWork(store, lambda: self.tracker, lambda: self.lanes, clock, self._card_of)
         self.plugins: Mapping[str, AgentPlugin] = make_plugins(settings.plugins, replace(host, following=work))
-        self._followers = {
+        self.delegates = {name: self._delegate(entry) for name, entry in settings.agents.items()}
+        followers = {
             name: cast(FollowingPlugin, plugin).follower for name, plugin in self.plugins.items() if follows(plugin)
         }
-        self.delegates = {name: self._delegate(entry) for name, entry in settings.agents.items()}
-        self.outbox = self._outbox()
-        self.previews = Previews(self.plugins, store, tasks, self.outbox.is_throttled, telemetry)
-        self.pushes = PushBook(store, push_base(settings))
-        self.tracker = self._tracker()
-        self.desk = Desk(
-            store, store, store, store, self.tracker, self.outbox, lambda: self.lanes, self._routes_of, clock
+        channels = {name: self._channel(name) for name in self.plugins}
+        parties = Parties(self.plugins, channels, followers, self.delegates)
+        rules = Rules(
+            lambda: self._bounds,
+            lambda account: self._accounts[account],
+            Patience(foreground=settings.gateway.foreground_patience, stale=settings.gateway.task_silence),
+            push_base(settings),
         )
-        self.lanes = Lanes(store, lambda: self._bounds, tasks, clock, telemetry, self.tracker.work, self.desk.answer)
-        self.tracker.adopt = self.lanes.adopt
-
-    def _outbox(self) -> Outbox:
-        return Outbox(
-            self.store,
-            {name: self._channel(name) for name in self.plugins},
-            self._tasks,
-            self._clock,
-            self._telemetry,
-            lambda turn: self.previews.end(turn),
-            self.store,
-        )
-
-    def _tracker(self) -> TaskTracker:
-        gateway = self.settings.gateway
-        return TaskTracker(
-            self.store,
-            self.delegates,
-            self.plugins,
-            self.previews,
-            self.outbox.wake,
-            self._tasks,
-            self._clock,
-            self._telemetry,
-            Patience(foreground=gateway.foreground_patience, stale=gateway.task_silence),
-            lambda account: self._routes_of(account).fallbacks,
-            self.pushes,
-            self._followers,
-            self.host.files,
-        )
-
-    def _routes_of(self, account: str) -> Routes:
-        """As they are configured now."""
-        return self._accounts[account].routes
-
-    def intake(self, account: str) -> SourceIntake:
-        return SourceIntake(
-            lambda: self._accounts[account],
-            self.store,
-            self.lanes,
-            self.outbox,
-            self._clock,
-            self._telemetry,
-            is_followed=follows(self.plugins[account]),
-        )
+        super().__init__(store, parties, rules, tasks, clock, telemetry, host.files)
 
     def change(self, settings: Settings, agents: Sequence[str]) -> None:
         """Go on with other settings; these agents are made anew, or gone. What raises changes nothing."""
@@ -135,28 +86,6 @@ class Line:
         self.settings = settings
         self._bounds = bounds_of(settings.gateway)
         self._accounts = {name: account_of(entry) for name, entry in settings.plugins.items()}
-
-    async def recover(self) -> dict[str, int]:
-        """Take up what the last process left: begun attempts, unfinished turns, queued messages.
-
-        What belongs to an account that is not configured now stays as it is, until it is again.
-        """
-        for follower in self._followers.values():
-            await patiently(follower.load, self._telemetry)
-        unknown = await self.outbox.recover()
-        await patiently(self.pushes.load, self._telemetry)
-        unfinished = [
-            turn
-            for turn in await patiently(self.store.unfinished, self._telemetry)
-            if turn.address.source.account in self.plugins
-        ]
-        for position, turn in enumerate(unfinished):
-            self.lanes.adopt(turn, position * STAGGER if turn.waiting else 0.0)
-        await self.tracker.watch()
-        ready = [item for item in await patiently(self.store.ready, self._telemetry) if item.account in self.plugins]
-        for item in ready:
-            self.lanes.add(item)
-        return {"unknown": unknown, "unfinished": len(unfinished), "queued": sum(item.queued for item in ready)}
 
     def remote(self, name: str) -> "RemoteAgent | None":
         """The agent of that name, where it is a remote one."""
@@ -200,16 +129,13 @@ class Line:
         )
 
     def _delegate(self, entry: AgentEntry) -> Delegate:
-        return make_delegate(entry, self.host, self._tasks)
+        return make_delegate(entry, self.host, self._of_turns)
 
 
 def push_base(settings: Settings) -> str:
     """Where agents reach this gateway; "" where nobody said, or no remote agent is configured that could push."""
     has_remote = any(not isinstance(entry.settings, LocalAgentSettings) for entry in settings.agents.values())
     return settings.gateway.public_url if has_remote else ""
-
-
-STAGGER = 0.05  # seconds between two waiting tasks that are taken up after a start: agents get twenty a second
 
 
 def make_delegate(entry: AgentEntry, host: Host, tasks: asyncio.TaskGroup) -> Delegate:

@@ -12,7 +12,7 @@ import signal
 from collections.abc import AsyncIterator
 from typing import NoReturn, Protocol
 
-from gateway.composition import Line
+from gateway.composition import ConfiguredLine
 from gateway.health import Health
 from gateway.telemetry import Telemetry
 
@@ -71,7 +71,9 @@ async def _watch(stop: Stop, store: Store, telemetry: Telemetry) -> NoReturn:
         await asyncio.sleep(GLANCE)
 
 
-async def drain(line: Line, health: Health, receiving: list[asyncio.Task[None]], telemetry: Telemetry) -> None:
+async def drain(
+    line: ConfiguredLine, health: Health, receiving: list[asyncio.Task[None]], telemetry: Telemetry
+) -> None:
     """Let what is at work finish, within the grace."""
     health.is_draining = True
     _say_draining(line, telemetry)
@@ -85,7 +87,7 @@ async def drain(line: Line, health: Health, receiving: list[asyncio.Task[None]],
     telemetry.event("gateway.drained", turns=line.lanes.running, attempts=line.outbox.at_work)
 
 
-def _say_draining(line: Line, telemetry: Telemetry) -> None:
+def _say_draining(line: ConfiguredLine, telemetry: Telemetry) -> None:
     """Who waits at a terminal is told for what, and how not to."""
     turns, attempts = line.lanes.running, line.outbox.at_work
     fields: dict[str, object] = {"turns": turns, "attempts": attempts}
@@ -95,6 +97,6 @@ def _say_draining(line: Line, telemetry: Telemetry) -> None:
     telemetry.event("gateway.draining", **fields)
 
 
-async def _quiet(line: Line) -> None:
+async def _quiet(line: ConfiguredLine) -> None:
     await line.lanes.quiet()
     await line.outbox.quiet()

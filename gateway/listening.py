@@ -10,7 +10,7 @@ from core.doors.ingress import Ingress, IngressLimits, Refusal
 from core.doors.listener import Listener
 from gateway import gauges
 from gateway.api import ControlApi
-from gateway.composition import Line
+from gateway.composition import ConfiguredLine
 from gateway.front_page import front_page
 from gateway.health import Health, Operator, health_routes
 from gateway.live_records import LiveRecords
@@ -24,7 +24,9 @@ from gateway.version import VERSION
 
 
 @contextlib.asynccontextmanager
-async def listening(line: Line, supervisor: Supervisor, health: Health, telemetry: Telemetry) -> AsyncIterator[str]:
+async def listening(
+    line: ConfiguredLine, supervisor: Supervisor, health: Health, telemetry: Telemetry
+) -> AsyncIterator[str]:
     """The address, at which requests are answered until the exit."""
     gateway = line.settings.gateway
     limits = IngressLimits(
@@ -48,7 +50,7 @@ async def listening(line: Line, supervisor: Supervisor, health: Health, telemetr
 
 
 def _application(
-    line: Line, supervisor: Supervisor, health: Health, telemetry: Telemetry, ingress: Ingress
+    line: ConfiguredLine, supervisor: Supervisor, health: Health, telemetry: Telemetry, ingress: Ingress
 ) -> web.Application:
     token = OPERATOR_TOKEN.ensure(line.settings.gateway)
     telemetry.hide([token])

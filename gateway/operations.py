@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from config.secrets import shown as without_secrets
 from gateway.api import Item, NotPossible, Records, UnknownId
-from gateway.composition import Line
+from gateway.composition import ConfiguredLine
 from gateway.health import shown
 from gateway.supervisor import Supervisor
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class LineOperations:
-    def __init__(self, line: Line, supervisor: Supervisor, records: Records) -> None:
+    def __init__(self, line: ConfiguredLine, supervisor: Supervisor, records: Records) -> None:
         self._line, self._supervisor, self.records = line, supervisor, records
 
     def plugins(self) -> Sequence[Item]:

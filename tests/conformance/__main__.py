@@ -25,7 +25,7 @@ from core.ids import new_id
 from core.plugin import Host
 from core.telemetry import Silent
 from gateway.agents.local import LocalAgent
-from gateway.composition import Line
+from gateway.composition import ConfiguredLine
 from gateway.store.sqlite import SqliteStore
 from tests.conformance.agent import Conformant
 
@@ -56,11 +56,11 @@ def settings(card: str, without: Collection[str] = ()) -> Settings:
 
 
 @asynccontextmanager
-async def line_over(store: SqliteStore, wanted: Settings) -> AsyncIterator[Line]:
+async def line_over(store: SqliteStore, wanted: Settings) -> AsyncIterator[ConfiguredLine]:
     clock = SystemClock()
     async with GuardedClient() as client, asyncio.TaskGroup() as tasks:
         host = Host(client, store, store, store, clock, new_id())
-        line = Line(wanted, store, host, tasks, clock, Silent())
+        line = ConfiguredLine(wanted, store, host, tasks, clock, Silent())
         agent = LocalAgent(AGENT, Conformant(), store, clock, tasks)
         line.delegates[AGENT] = Delegate(agent, resubmits=True, is_local=True)
         await line.recover()

@@ -87,5 +87,5 @@ async def test_a_file_that_cannot_be_kept_does_not_hold_up_its_answer(store: Sto
 
 async def test_whether_a_sender_is_let_in_can_be_asked_before(store: Store) -> None:
     async with world(store, access=Access("allow", "off", frozenset({"ann"}))) as there:
-        assert await there.intake.lets_in(there.inbound("hello", "ann"))
-        assert not await there.intake.lets_in(there.inbound("hello", "mallory"))
+        assert await there.door.lets_in(there.inbound("hello", "ann"))
+        assert not await there.door.lets_in(there.inbound("hello", "mallory"))

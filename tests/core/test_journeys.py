@@ -197,7 +197,7 @@ async def test_in_a_batch_one_flooding_sender_is_told_and_the_others_are_answere
     async with world(store, FakeAgent(parked), bounds=Bounds(max_queued_per_owner=2)) as desk:
         await desk.says("1", "mallory")
         await desk.says("2", "mallory")
-        await desk.intake.accept([desk.inbound("3", "mallory"), desk.inbound("hello", "ann")])
+        await desk.door.accept([desk.inbound("3", "mallory"), desk.inbound("hello", "ann")])
         parked.released.set()
         assert await desk.plugin.until(1, "ann") == ["HELLO"]
         await until(lambda: any("cannot take more" in text for text in desk.plugin.shown("mallory")))

@@ -41,7 +41,7 @@ async def asks(
     now = desk.clock.now()
     gather = Gather(now + gathers, join) if gathers else None
     window = ReplyWindow(now + left, carry, returns=returns, gather=gather)
-    (admission,) = await desk.intake.accept([desk.inbound(text, "ann", keys=(key,))], window=window)
+    (admission,) = await desk.door.accept([desk.inbound(text, "ann", keys=(key,))], window=window)
     assert isinstance(admission, Accepted | Duplicate)
     return window
 

@@ -89,7 +89,7 @@ async def test_the_plugin_in_the_guide_is_asked_and_answers(pager: ModuleType, t
             asyncio.TaskGroup() as tasks,
             aiohttp.ClientSession(base) as caller,
         ):
-            running = tasks.create_task(plugin.run(there.intake))
+            running = tasks.create_task(plugin.run(there.door))
             await until(lambda: plugin.health["state"] == "receiving")
             assert await page(caller, {"id": "1", "from": "ann", "text": "x" * 200}, secret="wrong") == 401
             assert await page(caller, {"id": "1", "from": "ann", "text": "x" * 200}) == 204

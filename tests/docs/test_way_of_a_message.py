@@ -16,7 +16,7 @@ from core.doors.listener import Listener
 from core.doors.outbound import GuardedClient
 from core.plugin import Host
 from gateway.catalogue import kinds
-from gateway.composition import Line
+from gateway.composition import ConfiguredLine
 from gateway.store.sqlite import SqliteStore
 from tests.conftest import ROOT
 from tests.docs.reading import coded, document, sections
@@ -84,13 +84,15 @@ def settings_for(folder: Path, telegram: FakeTelegram, agent: ScriptedAgent) -> 
 
 
 @asynccontextmanager
-async def line(settings: Settings, folder: Path) -> AsyncIterator[tuple[Line, Events, str]]:
+async def line(settings: Settings, folder: Path) -> AsyncIterator[tuple[ConfiguredLine, Events, str]]:
     """The line and its account's route, on loopback."""
     clock, events, app = SystemClock(), Events(), web.Application()
     async with SqliteStore(folder / "desk.db") as store, GuardedClient() as client:
         await store.hold()
         async with asyncio.TaskGroup() as tasks:
-            there = Line(settings, store, Host(client, store, store, store, clock, "here"), tasks, clock, events)
+            there = ConfiguredLine(
+                settings, store, Host(client, store, store, store, clock, "here"), tasks, clock, events
+            )
             plugin = there.plugins["support"]
             app.add_routes(plugin.routes(Ingress()))
             running = tasks.create_task(plugin.run(there.intake("support")))

@@ -9,24 +9,21 @@ from typing import cast
 
 from core.access import Access
 from core.clock import Clock, SystemClock
-from core.desk import Desk
 from core.envelope import Inbound
 from core.files import NO_FILES, Files
 from core.followed import FollowingPlugin
 from core.helm import Delegate
 from core.identity import Source
-from core.intake import Account, SourceIntake
-from core.outbox import Channel, Outbox
+from core.intake import Account
+from core.line import Line, Parties, Rules
+from core.outbox import Channel
 from core.pacing import Limits
 from core.parts import Text
 from core.patience import Patience
 from core.plugin import Admission
-from core.preview import Previews
-from core.push import PushBook
 from core.routes import Routes
-from core.session import Bounds, Lanes
+from core.session import Bounds
 from core.store import Store
-from core.tracker import TaskTracker
 from gateway.agents.local import LocalAgent
 from gateway.agents.quick import QuickAgent
 from tests.doubles.agent import FakeAgent
@@ -45,7 +42,7 @@ SOON = Patience(
 )
 
 
-class World:
+class World(Line):
     """One account, one agent "agent" (and `others`), one store; everything a journey touches."""
 
     def __init__(
@@ -72,74 +69,34 @@ class World:
     ) -> None:
         """`others` are agents that a message may name besides the account's own."""
         self.store, self.agent, self.plugin, self.events = store, agent, plugin, Events()
-        clock, plugins = clock or SystemClock(), {account: plugin}
-        self.clock = clock
+        self.clock, self.routes, self.language = clock or SystemClock(), routes or Routes(agent.name), language
         is_followed = plugin.capabilities.follows
-        self._followers = {account: cast(FollowingPlugin, plugin).follower} if is_followed else {}
-        self.outbox = Outbox(
-            store,
-            {account: Channel(plugin, lambda: limits or Limits(), lambda: on_unknown)},
-            tasks,
-            clock,
-            self.events,
-            lambda turn: self.previews.end(turn),
-            store,
-        )
-        self.previews = Previews(plugins, store, tasks, self.outbox.is_throttled, self.events)
-        pushes = agent if push_base or getattr(agent, "way", "") else None
-        delegates = {one.name: Delegate(one, resubmits) for one in others}
-        is_local = isinstance(agent, LocalAgent | QuickAgent)
-        delegates[agent.name] = Delegate(agent, resubmits, is_local=is_local, pushes=pushes)
-        self.pushes = PushBook(store, push_base or "https://desk.example" if pushes else "")
-        self.tracker = TaskTracker(
-            store,
-            delegates,
-            plugins,
-            self.previews,
-            self.outbox.wake,
-            tasks,
-            clock,
-            self.events,
-            patience,
-            lambda _account: self.routes.fallbacks,
-            self.pushes,
-            self._followers,
-            files,
-        )
-        self.desk = Desk(
-            store,
-            store,
-            store,
-            store,
-            self.tracker,
-            self.outbox,
-            lambda: self.lanes,
-            lambda _account: self.routes,
-            clock,
-        )
-        self.lanes = Lanes(
-            store, lambda: bounds or Bounds(), tasks, clock, self.events, self.tracker.work, self.desk.answer
-        )
-        self.tracker.adopt = self.lanes.adopt
-        self.routes = routes or Routes(agent.name)
-        source, allowed = Source("fake", account), access or Access("open", "all")
         exposed = frozenset(one.name for one in others) if is_followed else frozenset()
-        of_account = Account(source, self.routes, allowed, collect=collect, exposed=exposed)
-        self.language = language
-        self.intake = SourceIntake(
-            lambda: replace(of_account, routes=self.routes, language=self.language),
-            store,
-            self.lanes,
-            self.outbox,
-            clock,
-            self.events,
-            is_followed=is_followed,
+        allowed = access or Access("open", "all")
+        of_account = Account(Source("fake", account), self.routes, allowed, collect=collect, exposed=exposed)
+        pushes = agent if push_base or getattr(agent, "way", "") else None
+        is_local = isinstance(agent, LocalAgent | QuickAgent)
+        delegates = {one.name: Delegate(one, resubmits) for one in others}
+        delegates[agent.name] = Delegate(agent, resubmits, is_local=is_local, pushes=pushes)
+        parties = Parties(
+            {account: plugin},
+            {account: Channel(plugin, lambda: limits or Limits(), lambda: on_unknown)},
+            {account: cast(FollowingPlugin, plugin).follower} if is_followed else {},
+            delegates,
         )
+        rules = Rules(
+            lambda: bounds or Bounds(),
+            lambda _account: replace(of_account, routes=self.routes, language=self.language),
+            patience,
+            push_base or "https://desk.example" if pushes else "",
+        )
+        super().__init__(store, parties, rules, tasks, self.clock, self.events, files)
+        self.door = self.intake(account)
         self._numbers = count(1)
 
     async def says(self, text: str, sender: str = "ann", **fields: object) -> Admission:
         """A person writes in their direct chat (or, with `chat`, elsewhere)."""
-        [admission] = await self.intake.accept([replace(self.inbound(text, sender), **fields)])  # type: ignore[arg-type]
+        [admission] = await self.door.accept([replace(self.inbound(text, sender), **fields)])  # type: ignore[arg-type]
         return admission
 
     def inbound(self, text: str, sender: str, keys: tuple[str, ...] = ()) -> Inbound:
@@ -153,18 +110,6 @@ class World:
             raw=text.encode(),
             message_id=f"q{number}",
         )
-
-    async def recover(self) -> None:
-        """What the gateway does after a start."""
-        for follower in self._followers.values():
-            await follower.load()
-        await self.outbox.recover()
-        await self.pushes.load()
-        for turn in await self.store.unfinished():
-            self.lanes.adopt(turn)
-        await self.tracker.watch()
-        for ready in await self.store.ready():
-            self.lanes.add(ready)
 
     def stop(self) -> None:
         self.lanes.stop()

@@ -95,7 +95,7 @@ async def desk(
         plugin = A2APlugin("desk", settings, host, body=body)
         async with world(store, agent, plugin, **{"patience": PATIENT, **options}) as line:  # type: ignore[arg-type]
             there.append(line)
-            running = asyncio.ensure_future(plugin.run(line.intake))
+            running = asyncio.ensure_future(plugin.run(line.door))
             await until(lambda: plugin.health["state"] == "receiving")
             try:
                 yield Desk(line, plugin, store, client, told)

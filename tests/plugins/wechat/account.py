@@ -103,7 +103,7 @@ async def account(
         app = web.Application()
         app.add_routes(plugin.routes(Ingress()))
         listener = await stack.enter_async_context(Listener(app, grace=0.1))
-        running = asyncio.ensure_future(plugin.run(desk.intake))
+        running = asyncio.ensure_future(plugin.run(desk.door))
         stack.callback(running.cancel)
         await until(lambda: plugin.health["state"] != "starting")
         url = f"http://127.0.0.1:{listener.port}/hooks/{name}"
