@@ -18,6 +18,7 @@ from core.delivery import Refusal, Rejected, Unknown
 from core.doors.outbound import Ambiguous, Answer, GuardedClient, NotSent, OutboundPolicy, Timeouts, TooLarge
 from core.telemetry import Telemetry
 from plugins.wechat.codes import NO_PERMISSION, STALE, meaning_of, rejected
+from plugins.wechat.content import is_file, media_type_of
 from plugins.wechat.failures import ApiFailure
 from plugins.wechat.health import Health
 from plugins.wechat.xml import clean
@@ -59,25 +60,20 @@ class Wire:
                 _believed(await self._exchange("POST", self._url(call, token, **query), headers, data))
             )
 
-    async def download(self, call: str, *, token: str, limit: int, **query: str) -> Answer | dict[str, Any]:
-        """A file's bytes; or what the platform says in its place. Only a file is larger than `limit` says."""
+    async def download(self, call: str, *, token: str, kind: str, limit: int, **query: str) -> Answer | dict[str, Any]:
+        """A file of this kind; or what the platform says in its place. Only a file is larger than `limit` says."""
         with self._observed(call):
-            return self._file(await self._exchange("GET", self._url(call, token, **query), {}, None, limit=limit))
+            answer = await self._exchange("GET", self._url(call, token, **query), {}, None, limit=limit)
+            return answer if is_file(answer, kind) else self._checked(_believed(answer))
 
-    async def follow(self, call: str, url: str, *, limit: int) -> Answer:
-        """A file at an address that the platform named in answer to `call`."""
+    async def follow(self, call: str, url: str, *, kind: str, limit: int) -> Answer:
+        """A file of this kind at an address that the platform named in answer to `call`."""
         with self._observed(call):
-            found = self._file(await self._exchange("GET", url, {}, None, limit=limit, anywhere=True))
-            if isinstance(found, dict):
-                raise ApiFailure(Rejected(Refusal.MALFORMED, "there is no file at the address that was named"))
-            return found
-
-    def _file(self, answer: Answer) -> Answer | dict[str, Any]:
-        """A refusal comes as a 200 too, and its type says nothing: no file begins as JSON or a page."""
-        begin = answer.body.lstrip()[:1]
-        if answer.status == 200 and begin and begin not in b"{[<":
+            answer = await self._exchange("GET", url, {}, None, limit=limit, anywhere=True)
+            if not is_file(answer, kind):
+                self._checked(_believed(answer))
+                raise ApiFailure(Rejected(Refusal.UNAVAILABLE, "there is no file at the address that was named"))
             return answer
-        return self._checked(_believed(answer))
 
     def _url(self, call: str, token: str, **query: str) -> str:
         query = {"access_token": token, **query} if token else query
@@ -188,16 +184,17 @@ class Api:
             raise ApiFailure(Rejected(Refusal.UNAVAILABLE, "the platform's answer has no media_id"))
         return media_id
 
-    async def download(self, media_id: str, limit: int) -> tuple[bytes, str]:
-        """The bytes behind a media_id, and their type. Of a video the platform gives the address instead."""
+    async def download(self, media_id: str, kind: str, limit: int) -> tuple[bytes, str]:
+        """The bytes behind a media_id, and their type, "" where none of media is said. Of a video the platform gives
+        the address instead.
+        """
         found = await self._call(
-            lambda token: self._wire.download("media/get", token=token, limit=limit, media_id=media_id),
+            lambda token: self._wire.download("media/get", token=token, kind=kind, limit=limit, media_id=media_id),
             is_message=False,
         )
         if isinstance(found, dict):
-            found = await self._wire.follow("media/get", str(found.get("video_url", "")), limit=limit)
-        media_type = found.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-        return found.body, media_type if media_type.startswith(("image/", "audio/", "video/")) else ""
+            found = await self._wire.follow("media/get", str(found.get("video_url", "")), kind=kind, limit=limit)
+        return found.body, media_type_of(found)
 
     async def look(self) -> None:
         """Have a token at hand, or know why there is none."""
@@ -239,7 +236,7 @@ def _believed(answer: Answer) -> dict[str, Any]:
 
 def _object(body: bytes) -> dict[str, Any] | None:
     try:
-        value = json.loads(body.decode("utf-8", "replace"))
+        value = json.loads(body.decode("utf-8-sig", "replace"))
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None

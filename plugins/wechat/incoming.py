@@ -23,8 +23,10 @@ AT_ONCE = 8  # downloads of one account
 WAITING = 100  # downloads of one account; past it a message goes on without its file
 REMEMBERED = 1000  # downloads that are over, for the requests that come again
 
-Fetch = Callable[[str, int], Awaitable[tuple[bytes, str]]]
-"""The bytes behind a media_id, at most so many, and their media type, "" where it was not said."""
+Fetch = Callable[[str, str, int], Awaitable[tuple[bytes, str]]]
+"""The bytes behind a media_id of this kind ("image", "audio", "video"), at most so many, and their media type, "" where
+it was not said.
+"""
 
 Found = File | Literal["never", "later"]
 
@@ -73,7 +75,7 @@ class Incoming:
     async def _fetched(self, fetch: Fetch, key: str, file: File, media_id: str) -> Found:
         try:
             async with self._slots:
-                content, media_type = await fetch(media_id, self._files.limit)
+                content, media_type = await fetch(media_id, file.media_type.partition("/")[0], self._files.limit)
             id = await self._files.keep(content)
         except FileRefused as error:
             self._telemetry.event("file.refused", level="warning", bytes=len(content), error=str(error))

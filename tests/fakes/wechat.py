@@ -247,7 +247,7 @@ class FakeWechat(Loopback):
         return {"type": kind, "thumb_media_id" if kind == "thumb" else "media_id": media_id, "created_at": 1}
 
     async def _download(self, request: web.Request) -> web.StreamResponse:
-        """A refusal is JSON with HTTP 200, where the file's own type was asked for; a video is where it says."""
+        """A file is an attachment; a refusal is JSON with HTTP 200, called text; a video is where it says."""
         media_id = request.query.get("media_id", "")
 
         async def accept() -> Finish:
@@ -259,7 +259,9 @@ class FakeWechat(Loopback):
             elif medium.kind == "video":
                 said = web.json_response({"video_url": f"{self.base}/video/{media_id}"})
             else:
+                name = f'attachment; filename="{media_id}"'
                 said = web.Response(body=medium.content, content_type=medium.media_type)
+                said.headers["Content-disposition"] = name
             return lambda: answered(said)
 
         self.downloads += 1
@@ -267,8 +269,14 @@ class FakeWechat(Loopback):
         return await self.script.answer("media/get", media_id, Exchange(request, accept, self.closing))
 
     async def _video(self, request: web.Request) -> web.StreamResponse:
+        media_id = request.match_info["media_id"]
+
+        async def accept() -> Finish:
+            said = web.Response(body=self.media[media_id].content, content_type="video/mp4")
+            return lambda: answered(said)
+
         self.videos += 1
-        return web.Response(body=self.media[request.match_info["media_id"]].content, content_type="video/mp4")
+        return await self.script.answer("video", media_id, Exchange(request, accept, self.closing))
 
 
 async def answered(response: web.Response) -> web.StreamResponse:

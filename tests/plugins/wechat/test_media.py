@@ -4,6 +4,7 @@ import asyncio
 from itertools import count
 
 import pytest
+from aiohttp import web
 
 from core.access import Access
 from core.clock import SystemClock
@@ -18,7 +19,7 @@ from plugins.wechat.failures import ApiFailure
 from plugins.wechat.health import Health
 from tests.doubles.agent import FakeAgent, Parked
 from tests.doubles.files import MemoryFiles
-from tests.fakes.scripting import delay, http_status
+from tests.fakes.scripting import Exchange, Respond, delay, http_status
 from tests.fakes.wechat import FakeWechat, errcode
 from tests.plugins.wechat.account import ANN, BOB, account
 from tests.plugins.wechat.test_passive import Takes
@@ -169,18 +170,112 @@ async def test_a_file_that_is_too_large_to_keep_is_told_of(platform: FakeWechat,
         assert there.agent.asks == []
 
 
-@pytest.mark.parametrize("body", ["<html>sign in to the network</html>", " \n", "[]"])
+PAGE = "<html>sign in to the network</html>"
+AMR, OCTETS = "audio/amr", "application/octet-stream"
+
+
+def said(body: bytes, media_type: str, **headers: str) -> Respond:
+    """HTTP 200 with these bytes, called that."""
+
+    async def respond(exchange: Exchange) -> web.StreamResponse:
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        return web.Response(body=body, headers={**named, "Content-Type": media_type})
+
+    return respond
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        said(PAGE.encode(), "text/html"),
+        said(PAGE.encode(), AMR),
+        said(PAGE.encode("utf-8-sig"), AMR),
+        said(PAGE.encode("utf-16"), AMR),
+        said("\ufeff \n<!doctype html>".encode(), "text/html"),
+        said(b"upstream error", "text/plain"),
+        said(b"upstream error", AMR),
+        said("上游错误".encode("gbk"), AMR),
+        said(b"\x1f\x8b\x08\x00" + bytes(20), AMR),
+        said(VOICE, "text/plain"),
+        said(VOICE, "application/json"),
+        said(PICTURE, "image/png", Content_Disposition="attachment; filename=logo.png"),
+        said(PICTURE, AMR),
+        said(bytes(20), "image/png"),
+        said(bytes(20), OCTETS),
+        said(bytes(20), OCTETS, Content_Disposition="inline"),
+        said(b"upstream error", OCTETS, Content_Disposition="attachment"),
+        said(b"", AMR, Content_Disposition="attachment"),
+        said(b" \n", AMR),
+        said(b"[]", "application/json"),
+    ],
+)
 async def test_what_no_platform_says_in_place_of_a_file_is_none_and_it_is_fetched_again(
-    platform: FakeWechat, store: Store, body: str
+    platform: FakeWechat, store: Store, answer: Respond
 ) -> None:
-    """A proxy's page comes with HTTP 200, too."""
-    platform.script.add("media/get", http_status(200, body=body))
+    """What stands on the way to it, a proxy or a portal, answers with HTTP 200, too, and calls it what it likes."""
+    platform.script.add("media/get", answer)
+    files = MemoryFiles()
+    async with account(platform, store, clock=Aged(), files=files) as there:
+        push = await there.pushes.shows(ANN, "voice", VOICE, AMR, Format="amr")
+        assert (push.statuses, list(files.kept.values())) == ([None, 200], [VOICE])
+        assert [ask.parts for ask in there.agent.asks] == [(File("voice.amr", AMR, size=len(VOICE), content=VOICE),)]
+
+
+@pytest.mark.parametrize("page", [PAGE.encode("utf-8-sig"), b"upstream error"])
+async def test_a_message_goes_on_without_the_file_in_whose_place_there_are_only_pages(
+    platform: FakeWechat, store: Store, page: bytes
+) -> None:
+    """And the operator sees that the platform could not be asked."""
+    platform.script.add("media/get", said(page, "text/plain"), times=None)
+    files = MemoryFiles()
+    async with account(platform, store, clock=Aged(), files=files) as there:
+        push = await there.pushes.shows(ANN, "voice", VOICE, AMR, Format="amr", Recognition="几点开门")
+        assert (push.statuses, push.reply) == ([None, None, 200], "几点开门")
+        assert [ask.parts for ask in there.agent.asks] == [(Text("几点开门"),)]
+        assert (files.kept, there.plugin.health["state"]) == ({}, "unreachable")
+
+
+@pytest.mark.parametrize(
+    ("answer", "content"),
+    [
+        (said(bytes(range(40)), "voice/speex"), bytes(range(40))),
+        (said(bytes(range(40)), OCTETS, Content_Disposition='attachment; filename="a.speex"'), bytes(range(40))),
+        (said(VOICE, OCTETS), VOICE),
+        (said(VOICE, "audio/amr; codecs=amr"), VOICE),
+    ],
+)
+async def test_a_voice_is_one_by_its_type_or_as_an_attachment_or_by_how_it_begins(
+    platform: FakeWechat, store: Store, answer: Respond, content: bytes
+) -> None:
+    platform.script.add("media/get", answer)
+    files = MemoryFiles()
+    async with account(platform, store, files=files) as there:
+        await there.pushes.shows(ANN, "voice", VOICE, AMR, Format="speex")
+        assert list(files.kept.values()) == [content]
+        (part,) = there.agent.asks[0].parts
+        assert isinstance(part, File)
+        assert part.media_type in ("audio/speex", "audio/amr")
+
+
+async def test_a_page_at_the_address_of_a_video_is_none_and_it_is_fetched_again(
+    platform: FakeWechat, store: Store
+) -> None:
+    platform.script.add("video", said(PAGE.encode("utf-8-sig"), "video/mp4"))
+    platform.script.add("video", said(b'{"message": "upstream error"}', "application/json"))
     async with account(platform, store, clock=Aged()) as there:
-        push = await there.pushes.shows(ANN, "voice", VOICE, "audio/amr", Format="amr")
-        assert push.statuses == [None, 200]
-        assert [ask.parts for ask in there.agent.asks] == [
-            (File("voice.amr", "audio/amr", size=len(VOICE), content=VOICE),)
-        ]
+        push = await there.pushes.shows(ANN, "video", FILM, "video/mp4")
+        assert push.statuses == [None, None, 200]
+        assert there.agent.asks[0].parts == (File("video.mp4", "video/mp4", size=len(FILM), content=FILM),)
+
+
+async def test_a_refusal_behind_a_byte_order_mark_is_the_platforms_and_final(
+    platform: FakeWechat, store: Store
+) -> None:
+    refusal = b'\xef\xbb\xbf{"errcode": 40007, "errmsg": "invalid media_id"}'
+    platform.script.add("media/get", said(refusal, "text/plain"), times=None)
+    async with account(platform, store) as there:
+        push = await there.pushes.shows(ANN, "image", PICTURE, "image/png")
+        assert (push.statuses, push.reply, platform.downloads) == ([200], NOTE, 1)
 
 
 async def test_a_file_that_is_larger_than_anything_that_is_read_is_asked_for_once(
@@ -231,6 +326,6 @@ async def test_no_answer_of_the_platform_leads_to_a_private_address(platform: Fa
             health=Health("desk", "safe"),
         )
         with pytest.raises(ApiFailure) as caught:
-            await wire.follow("media/get", f"{platform.base}/video/1", limit=1000)
+            await wire.follow("media/get", f"{platform.base}/video/1", kind="video", limit=1000)
         assert isinstance(caught.value.outcome, Rejected)
         assert platform.videos == 0
