@@ -11,7 +11,7 @@ from datetime import timedelta
 from core.clock import Clock
 from core.commands import COMMANDS
 from core.delivery import Piece
-from core.notices import notice
+from core.notices import counted, notice
 from core.outbox import Outbox
 from core.persistence import patiently
 from core.routes import AUTO, Routes
@@ -109,7 +109,8 @@ class Desk:
         self._tracker.let_go(covered.closed)
         if not covered.turns and not covered.dropped:
             return (notice("cancel_question" if covered.closed else "cancel_nothing", turn.language),)
-        return (notice("cancel_asked", turn.language, working=len(covered.turns), dropped=covered.dropped),)
+        said = counted(turn.language, cancel_working=len(covered.turns), cancel_dropped=covered.dropped)
+        return (notice("cancel_asked", turn.language, sentences=said),)
 
     async def _again(self, turn: Turn, _argument: str) -> tuple[Piece, ...]:
         now = self._clock.now()

@@ -35,9 +35,22 @@ NOTICES: dict[str, tuple[str, str]] = {
         "Then never mind: the question is closed.",
         "好的，这个问题不用回答了。",
     ),
-    "cancel_asked": (
-        "Asked to stop {working}; {dropped} waiting dropped.",
-        "已请求停止 {working} 个任务，并丢弃排队中的 {dropped} 条消息。",
+    "cancel_asked": ("{sentences}", "{sentences}"),
+    "cancel_working_one": (
+        "I am asking the agent to stop.",
+        "正在请智能体停止。",
+    ),
+    "cancel_working_many": (
+        "I am asking for {count} tasks to be stopped.",
+        "正在请求停止 {count} 项任务。",
+    ),
+    "cancel_dropped_one": (
+        "One message that was still waiting will not be worked on.",
+        "有 1 条还在排队的消息不再处理。",
+    ),
+    "cancel_dropped_many": (
+        "{count} messages that were still waiting will not be worked on.",
+        "有 {count} 条还在排队的消息不再处理。",
     ),
     "cancelled": ("Cancelled.", "已取消。"),
     "cancelled_late": (
@@ -165,6 +178,16 @@ NOTICES: dict[str, tuple[str, str]] = {
 
 def sentence(name: str, language: str, **values: object) -> str:
     return NOTICES[name][1 if language == "zh" else 0].format(**values)
+
+
+def counted(language: str, **counts: int) -> str:
+    """A sentence for each of these notices (`NAME_one`, `NAME_many`), in their order; none for what is zero."""
+    said = [
+        sentence(f"{name}_{'one' if count == 1 else 'many'}", language, count=count)
+        for name, count in counts.items()
+        if count
+    ]
+    return ("" if language == "zh" else " ").join(said)
 
 
 def notice(name: str, language: str, *, again: int = 0, **values: object) -> Piece:

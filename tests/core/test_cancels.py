@@ -33,6 +33,16 @@ async def test_status_and_cancel_overtake_running_work(store: Store) -> None:
         await until(lambda: "Cancelled." in desk.plugin.shown())
 
 
+async def test_a_person_reads_what_a_cancel_covers(store: Store) -> None:
+    async with world(store, FakeAgent(Parked()), bounds=Bounds(max_turns=1)) as desk:
+        await desk.says("count the stars")
+        await until(lambda: desk.agent.tasks)
+        await desk.says("and the moons")
+        await desk.says("/cancel")
+        said = "I am asking the agent to stop. One message that was still waiting will not be worked on."
+        await until(lambda: said in "".join(desk.plugin.shown()))
+
+
 @pytest.mark.case("A2A-16")
 async def test_a_cancel_before_the_task_has_an_id_is_sent_when_the_id_arrives(store: Store) -> None:
     named = asyncio.Event()

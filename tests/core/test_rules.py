@@ -13,7 +13,7 @@ from core.delivery import Delivery, DeliveryState, Refusal, Rejected, Sent, Unkn
 from core.envelope import Inbound
 from core.identity import Address, Source, language_of
 from core.ids import new_id
-from core.notices import NOTICES, sentence
+from core.notices import NOTICES, counted, sentence
 from core.pacing import Limits, Pacer
 from core.parts import Data, File, Part, Text, part_from_json, part_to_json
 from core.patience import Patience
@@ -234,6 +234,28 @@ def test_every_notice_exists_in_both_languages_with_the_same_blanks() -> None:
         assert words[0]
         assert words[1]
     assert sentence("idle", "de") == sentence("idle", "en")
+
+
+@pytest.mark.parametrize(
+    ("working", "dropped", "english", "chinese"),
+    [
+        (1, 0, "I am asking the agent to stop.", "正在请智能体停止。"),
+        (3, 0, "I am asking for 3 tasks to be stopped.", "正在请求停止 3 项任务。"),
+        (0, 1, "One message that was still waiting will not be worked on.", "有 1 条还在排队的消息不再处理。"),
+        (0, 2, "2 messages that were still waiting will not be worked on.", "有 2 条还在排队的消息不再处理。"),
+        (
+            1,
+            2,
+            "I am asking the agent to stop. 2 messages that were still waiting will not be worked on.",
+            "正在请智能体停止。有 2 条还在排队的消息不再处理。",
+        ),
+    ],
+)
+def test_what_a_cancel_covers_is_said_in_words_and_nothing_of_what_is_none(
+    working: int, dropped: int, english: str, chinese: str
+) -> None:
+    for language, said in (("en", english), ("zh", chinese)):
+        assert counted(language, cancel_working=working, cancel_dropped=dropped) == said
 
 
 def test_a_silent_task_is_asked_less_and_less_often_but_never_given_up() -> None:

@@ -76,7 +76,7 @@ async def test_a_count_is_cancelled_by_the_person(store: SqliteStore) -> None:
         await until(lambda: there.tracker.at_work)
         await there.says("/cancel")
         shown = await there.plugin.until(2)
-    assert sorted(shown) == ["Asked to stop 1; 0 waiting dropped.", "Cancelled."]
+    assert sorted(shown) == ["Cancelled.", "I am asking the agent to stop."]
 
 
 async def test_work_that_cannot_be_resumed_is_told_to_be_lost_once(store: SqliteStore) -> None:

@@ -286,7 +286,7 @@ async def test_commands_overtake_the_work_they_ask_about(platform: FakeWechat, s
     async with account(platform, store, taking(3600)) as there:
         assert (await there.pushes.says(ANN, "work")).reply is None
         assert "work — agent" in str((await there.pushes.says(ANN, "/status")).reply)
-        assert (await there.pushes.says(ANN, "/取消")).reply == "Asked to stop 1; 0 waiting dropped."
+        assert (await there.pushes.says(ANN, "/取消")).reply == "I am asking the agent to stop."
         await until(lambda: len(there.agent.cancels) == 1)
 
 
