@@ -27,6 +27,7 @@ from core.window import Ride, Windows
 
 SEND_LIMIT = 120.0  # seconds for one attempt in all; the plugin's own phases are shorter
 NO_ROOM = Rejected(Refusal.UNAVAILABLE, "the reply that was under way could not carry it")
+NOT_YET = Rejected(Refusal.UNAVAILABLE, "it can be sent no more, and a request is open that may carry it")
 CONCURRENT = 64  # attempts of one account at once
 
 
@@ -188,8 +189,7 @@ class Outbox:
         ride = Ride()
         try:
             async with asyncio.timeout(SEND_LIMIT):
-                await self.windows.offer(delivery, ride, plugin.capabilities.asks_again)
-                outcome = ride.outcome or await plugin.send(delivery)
+                outcome = await self._shown(delivery, plugin, ride)
         except TimeoutError:
             outcome = Unknown(f"no answer within {SEND_LIMIT:.0f} s")
         except Exception as failure:
@@ -200,6 +200,18 @@ class Outbox:
         for other in ride.left:
             await self._settle(other, NO_ROOM)
         return outcome, self._clock.monotonic() - started
+
+    async def _shown(self, delivery: Delivery, plugin: AgentPlugin, ride: Ride) -> Outcome:
+        """By a request that waits, or sent.
+
+        What cannot be sent until the person writes waits for a request that is open by now: they may have written
+        meanwhile, and it may carry what was left to a channel that turned out to be closed. It is claimed once more,
+        since it may be the answer to an earlier question by then.
+        """
+        await self.windows.offer(delivery, ride, plugin.capabilities.asks_again)
+        outcome = ride.outcome or await plugin.send(delivery)
+        is_closed = isinstance(outcome, Rejected) and outcome.kind is Refusal.WINDOW_CLOSED
+        return NOT_YET if is_closed and self.windows.is_wanted(delivery) else outcome
 
     async def _settle(self, delivery: Delivery, outcome: Outcome, seconds: float = 0.0) -> tuple[Settlement, bool]:
         account = delivery.address.source.account

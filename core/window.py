@@ -38,10 +38,12 @@ Join = Callable[[str, str], str | None]
 class Gather:
     """For channels that can send nothing afterwards: an answer to an earlier message waits `until` then for the answer
     to the one that brought the request, and both go as one. `join` makes one of two, None where they do not fit.
+    `is_wanted`: whether that is so now; it may come out while the request is open.
     """
 
     until: Instant
     join: Join
+    is_wanted: Callable[[], bool] = lambda: True
 
 
 class ReplyWindow:
@@ -49,8 +51,8 @@ class ReplyWindow:
     `written`; `leave` in any case.
 
     `until`: when the sender stops asking for this message. `carry` puts a delivery into the form in which this
-    request can be answered, None for what it cannot carry; pure. `returns`: a request that stays unanswered is made
-    again by its sender before `until`, so that the window is open in between as well.
+    request can be answered, None for what it cannot carry. `returns`: a request that stays unanswered is made again by
+    its sender before `until`, so that the window is open in between as well; that may come out before it is left.
     """
 
     def __init__(self, until: Instant, carry: Carry, *, returns: bool = False, gather: Gather | None = None) -> None:
@@ -124,7 +126,7 @@ class _Shared:
         if window not in self.requests:
             return
         self.requests.remove(window)
-        self.returns = (self.returns or self.answer is not None) if unheard else False
+        self.returns = (self.returns or window.returns or self.answer is not None) if unheard else False
         self.changed.set()
         if self.is_over:
             self._windows.forget(self)
@@ -143,7 +145,8 @@ class _Shared:
     @property
     def gather(self) -> Gather | None:
         """Of the request that is there now."""
-        return self.requests[-1].gather if self.requests else None
+        gather = self.requests[-1].gather if self.requests else None
+        return gather if gather is not None and gather.is_wanted() else None
 
     @property
     def is_over(self) -> bool:
@@ -189,6 +192,11 @@ class Windows:
         """Something is queued there: it may be what an earlier answer waits for."""
         for shared in self._open.get(conversation, {}).values():
             shared.news.set()
+
+    def is_wanted(self, delivery: Delivery) -> bool:
+        """Whether a window is open that could carry it."""
+        open_here, now = self._open.get(delivery.conversation, {}).values(), self._clock.now()
+        return any(shared.is_open(now) and shared.carry(delivery) is not None for shared in open_here)
 
     async def offer(self, delivery: Delivery, ride: Ride, again: float | None = None) -> None:
         """Let an open window of the conversation carry it, where one can. `again`: `Capabilities.asks_again`."""

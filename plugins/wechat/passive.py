@@ -131,10 +131,16 @@ class Reply:
         self._request, self._window, self._pace, self._write = request, window, pace, write
         self._began = began
 
-    async def give(self, *, is_last: bool, language: str, may_send: bool) -> web.StreamResponse:
-        """The answer, or else what makes the platform ask again, or no more."""
+    async def give(
+        self, *, is_last: bool, language: str, may_send: Callable[[], bool], waits: Callable[[], bool]
+    ) -> web.StreamResponse:
+        """The answer, or else what makes the platform ask again, or no more.
+
+        What the account may do is looked at when the request ends: it may have come out meanwhile.
+        """
         answer = await self._window.answer(self._left(EARLIER))
-        if answer is None and is_last and not may_send:
+        self._window.returns = waits()
+        if answer is None and is_last and not may_send():
             answer = await self._window.close(sentence("answer_later", language), self._left(CLOSING))
         response = await self._said(answer, is_last=is_last) if self._left() > 0 else None
         if response is not None:

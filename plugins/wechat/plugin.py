@@ -5,8 +5,8 @@ asked for it (`passive`) or is sent as a customer-service message over `api`, re
 """
 
 import asyncio
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from core.clock import Clock
@@ -50,8 +50,15 @@ class Permission:
     def is_given(self) -> bool:
         return self._configured and self._clock.monotonic() >= self._denied_until
 
-    def denied(self) -> None:
-        self._denied_until = self._clock.monotonic() + PERMISSION_RETRY
+    @contextmanager
+    def heeded(self) -> Iterator[None]:
+        """A call for which the account needs it; the typing state is one (developer guide, "customer service")."""
+        try:
+            yield
+        except ApiFailure as failure:
+            if failure.code == NO_PERMISSION:
+                self._denied_until = self._clock.monotonic() + PERMISSION_RETRY
+            raise
 
 
 class WechatPlugin:
@@ -114,13 +121,12 @@ class WechatPlugin:
             return Rejected(Refusal.WINDOW_CLOSED, denied if self._settings.customer_service else _NEXT_MESSAGE)
         chat, file = delivery.address.chat, delivery.payload.get("file")
         try:
-            if file is not None:
-                await self._media.show(chat, file, marked(delivery))
-            else:
-                await self._api.text(chat, marked(delivery))
+            with self._permission.heeded():
+                if file is not None:
+                    await self._media.show(chat, file, marked(delivery))
+                else:
+                    await self._api.text(chat, marked(delivery))
         except ApiFailure as failure:
-            if failure.code == NO_PERMISSION:
-                self._permission.denied()
             return failure.outcome
         except StoreUnavailable as error:  # asked for a token or a media_id before anything is shown, and never after
             return Rejected(Refusal.UNAVAILABLE, f"the store: {error}", error.retry_after)
@@ -129,7 +135,8 @@ class WechatPlugin:
     async def preview(self, frame: PreviewFrame) -> str:
         """The typing state; raises ApiFailure, which a host may drop."""
         if self._api is not None and self._permission.is_given:
-            await self._api.typing(frame.address.chat)
+            with self._permission.heeded():
+                await self._api.typing(frame.address.chat)
         return ""
 
     async def _look(self) -> None:

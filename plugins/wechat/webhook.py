@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 from aiohttp import web
 
 from core.clock import Clock
+from core.delivery import Delivery
 from core.doors.ingress import Ingress, Refusal
 from core.envelope import Inbound, Unreadable
 from core.errors import Busy, StoreUnavailable
@@ -200,16 +201,21 @@ class Webhook:
         is_last = self._is_last(asked, window.ends - self._clock.now() + time.monotonic() - began)
         reply = Reply(request, window, self._pace, write, began)
         try:
-            return await reply.give(is_last=is_last, language=intake.language or "en", may_send=self._may_send())
+            return await reply.give(
+                is_last=is_last, language=intake.language or "en", may_send=self._may_send, waits=self._waits
+            )
         finally:
             window.leave(unheard=True)  # where it was cut off; one that has left stays as it is
 
     def _window(self, asked: Asked, began: float) -> ReplyWindow:
         now = self._clock.now()
         until = now + self._pace.all_requests - (time.monotonic() - asked.began)
-        gather = None if self._may_send() else Gather(now + self._pace.left(began, GATHER), joined)
-        carry = carried if self._may_send() else carried_in_words
-        return ReplyWindow(until, carry, returns=self._waits(), gather=gather)
+        gather = Gather(now + self._pace.left(began, GATHER), joined, lambda: not self._may_send())
+        return ReplyWindow(until, self._carried, returns=self._waits(), gather=gather)
+
+    def _carried(self, delivery: Delivery) -> str | None:
+        """As the account may send by now: that it may not can come out while the request is open."""
+        return carried(delivery) if self._may_send() else carried_in_words(delivery)
 
     def _is_last(self, asked: Asked, left: float) -> bool:
         """`left`: seconds in which the platform still asked when this request began."""

@@ -3,13 +3,16 @@
 import asyncio
 
 import pytest
+from aiohttp import web
 
 from core.store import Store
 from tests.doubles.agent import context
-from tests.fakes.scripting import cut_after_accepting, delay
+from tests.fakes.scripting import Exchange, Respond, cut_after_accepting, delay
 from tests.fakes.wechat import FakeWechat, errcode
-from tests.plugins.wechat.account import ANN, account
+from tests.plugins.wechat.account import ANN, BOB, SCALE, account
 from tests.plugins.wechat.test_passive import taking
+from tests.plugins.wechat.test_shown_files import drawing, picture
+from tests.waiting import until
 
 SEND = "message/custom/send"
 
@@ -110,3 +113,82 @@ async def test_an_answer_whose_fate_nobody_knows_is_not_said_again(platform: Fak
         await there.pushes.says(ANN, "hello")
         assert await there.outcomes(1) == ["unknown"]
         assert there.shown() == ["HELLO"]
+
+
+# ---------------------------------------------------------------------------------------------- no permission (48001)
+
+TYPING = "message/custom/typing"
+LATER = "I am still working on it. Send me anything to see the answer."
+
+
+async def test_that_the_account_may_not_send_comes_out_during_a_push_and_its_answer_rides_on_the_next_request(
+    platform: FakeWechat, store: Store
+) -> None:
+    """By the typing state, as soon as an answer takes a moment."""
+    platform.may_send = False
+    async with account(platform, store, taking(7)) as there:
+        push = await there.pushes.says(ANN, "hello")
+        assert (push.statuses, push.reply) == ([None, 200], "HELLO")
+        assert await there.outcomes(1) == ["presumed"]
+        assert platform.calls[SEND] == 0
+
+
+async def test_a_push_during_which_it_comes_out_says_in_the_end_that_the_answer_comes_later(
+    platform: FakeWechat, store: Store
+) -> None:
+    platform.may_send = False
+    async with account(platform, store, taking(25, 0.1)) as there:
+        push = await there.pushes.says(ANN, "hello")
+        assert (push.statuses, push.reply) == ([None, None, 200], LATER)
+        assert await there.outcomes(1) == ["waiting_for_user"]
+        assert (await there.pushes.says(ANN, "and?")).reply == "(To your earlier question)\nHELLO\n\nAND?"
+
+
+async def test_it_comes_out_by_somebody_elses_answer_while_a_push_is_open(platform: FakeWechat, store: Store) -> None:
+    platform.may_send = False
+    platform.script.add(TYPING, errcode(0, "ok"), times=None)
+    async with account(platform, store, taking(7, 0.1)) as there:
+        pushing = await there.asks("hello")
+        await there.pushes.says(BOB, "汉字" * 700)
+        push = await pushing
+        assert (push.statuses, push.reply) == ([None, 200], "HELLO")
+
+
+@pytest.mark.parametrize("seconds", [0.1, 3])
+async def test_a_picture_whose_refusal_tells_of_it_is_named_in_the_push_that_asked_for_it(
+    platform: FakeWechat, store: Store, seconds: float
+) -> None:
+    platform.may_send = False
+    platform.script.add(TYPING, errcode(0, "ok"), times=None)
+    async with account(platform, store, drawing(picture(), after=seconds * SCALE)) as there:
+        push = await there.pushes.says(ANN, "draw")
+        assert push.reply == "📎 chart.png (cannot be shown here / 此处无法显示)"
+        assert await there.outcomes(2) == ["queued", "presumed"]
+        assert platform.calls[SEND] == 1
+
+
+async def test_an_earlier_answer_whose_refusal_tells_of_it_and_the_answer_to_the_open_push_are_one_reply(
+    platform: FakeWechat, store: Store
+) -> None:
+    release = asyncio.Event()
+    platform.script.add(TYPING, errcode(0, "ok"), times=None)
+    platform.script.add(SEND, refusing(release, 48001))
+    async with account(platform, store, taking(24, 2), reply_within=4.5) as there:
+        there.pushes.patience = 5.0  # the platform's own, so that a second try falls into the same request
+        await there.pushes.says(ANN, "one")
+        await platform.changes.until(lambda: platform.calls[SEND] == 1, what="the answer's call")
+        second = await there.asks("two")
+        await until(lambda: len(there.agent.asks) == 2)
+        release.set()
+        assert (await second).reply == "(To your earlier question)\nONE\n\nTWO"
+        assert await there.outcomes(3) == ["queued", "presumed", "presumed"]
+
+
+def refusing(release: asyncio.Event, code: int) -> Respond:
+    """With this code, and not before the event."""
+
+    async def respond(exchange: Exchange) -> web.StreamResponse:
+        await release.wait()
+        return await errcode(code)(exchange)
+
+    return respond

@@ -1,5 +1,6 @@
 """Pictures, voice and video of an answer: uploaded and shown, or said in words where that cannot be."""
 
+import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
@@ -28,8 +29,9 @@ from tests.plugins.wechat.test_media import FILM, PICTURE, VOICE
 UPLOAD, SEND = "media/upload", "message/custom/send"
 
 
-def drawing(*parts: Part) -> FakeAgent:
+def drawing(*parts: Part, after: float = 0.0) -> FakeAgent:
     async def script(ask: Ask) -> AsyncIterator[TaskEvent]:
+        await asyncio.sleep(after)
         yield replace(task(ask, TaskState.COMPLETED), artifacts=(Artifact("a1", parts),))
 
     return FakeAgent(script)
