@@ -1,20 +1,22 @@
 """What may be the matter with an Official Account, and what the operator does about it."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import ClassVar, Literal
 
+from core.clock import Instant
 from core.delivery import Refusal
 from core.health import AccountHealth
-from plugins.wechat.codes import meaning_of
+from plugins.wechat.codes import NO_PERMISSION, meaning_of
 from plugins.wechat.failures import ApiFailure
 
 State = Literal["starting", "receiving", "unreachable", "unauthorised", "no_permission"]
 Unread = Literal["sealed_otherwise", "unsealed", "sealed", "stale"]
 
 _SIGNED_OTHERWISE = (
-    "calls come that are not signed with the Token: compare token with the platform's, unless strangers try the path / "
-    "收到的请求不是用此 Token 签名的：请核对平台上的 Token；也可能是陌生人在试探此路径"
+    "{count} since {en} that are not signed with the Token: compare token with the platform's, unless strangers try "
+    "the path / 自{zh}以来有 {number} 个请求不是用此 Token 签名的：请核对平台上的 Token；也可能是陌生人在试探此路径"
 )
 _UNREAD = {  # by what is wrong with a push that the platform signed
     "sealed_otherwise": "a push had the right token and could not be opened: check encoding_aes_key and app_id / "
@@ -33,53 +35,95 @@ _UNREACHABLE = (
 _ADDRESS = re.compile(r"invalid ip ([0-9a-fA-F.:]{3,45})")
 
 
+_FAULTS: tuple[State, ...] = ("unauthorised", "unreachable", "no_permission")  # of the API; the gravest first
+
+
 @dataclass(slots=True)
 class Health(AccountHealth[State]):
+    """Faults stand beside each other, each until what disproves it; the state is the gravest of the API's."""
+
     kind: ClassVar[str] = "wechat"
 
     state: State = "starting"
+    _faults: dict[State, str] = field(default_factory=dict)
+    _unread: dict[Unread, None] = field(default_factory=dict)  # since a push could be read
+    _others: int = 0  # calls signed with another Token since one with ours
+    _signed_at: Instant | None = None
+
+    def opened(self) -> None:
+        """Pushes are taken from now on."""
+        if self.state == "starting":
+            self.becomes("receiving")
+        self._becomes_gravest()
 
     def failed(self, failure: ApiFailure) -> None:
         """What of a failed call is the operator's to mend; the rest is the delivery's own."""
-        if failure.code == 48001:
-            self.becomes("no_permission", self._note(failure))
+        if failure.code is not None:
+            self._faults.pop("unreachable", None)
+        if failure.code == NO_PERMISSION:
+            self._faults["no_permission"] = self._note(failure)
         elif failure.kind is Refusal.UNAUTHORISED:
-            self.becomes("unauthorised", self._note(failure))
+            self._faults["unauthorised"] = self._note(failure)
         elif failure.code is None and failure.kind is not Refusal.MALFORMED:
-            self.becomes("unreachable", failure.outcome.reason)
+            self._faults["unreachable"] = f"{failure.outcome.reason}: {_UNREACHABLE}"
+        self._becomes_gravest()
 
     def succeeded(self, *, is_message: bool) -> None:
         """Any call shows that the platform is there and knows the account, only a message that it may send some."""
-        if self.state in ("unreachable", "unauthorised") or (is_message and self.state == "no_permission"):
-            self.becomes("receiving")
+        self._faults.pop("unauthorised", None)
+        self._faults.pop("unreachable", None)
+        if is_message:
+            self._faults.pop("no_permission", None)
+        self._becomes_gravest()
 
     def unread(self, why: Unread) -> None:
         """A push was signed with the Token, so by the platform or somebody who knows it, and could not be read."""
         self.counts["unread_pushes"] += 1
-        self.note = _UNREAD[why]
+        self._unread[why] = None
 
     def signed_otherwise(self) -> None:
         """As the platform signs, with another Token. Anybody can send that, so that it is a note and no trouble."""
         self.counts["other_tokens"] += 1
-        self.note = self.note or _SIGNED_OTHERWISE
+        self._others += 1
 
-    def signed(self) -> None:
-        if self.note == _SIGNED_OTHERWISE:
-            self.note = ""
+    def signed(self, now: Instant) -> None:
+        self._others, self._signed_at = 0, now
 
     def read(self) -> None:
-        if self._is_unread:
-            self.note = ""
+        self._unread.clear()
 
     @property
     def trouble(self) -> str:
-        if self.state == "unreachable" and not self._is_unread:
-            return f"{self.note}: {_UNREACHABLE}"
-        return self.note if self.state in ("unreachable", "unauthorised") or self._is_unread else ""
+        """All that stands in the note, where any of it is one: what matters most comes first, and hides nothing."""
+        is_one = self._unread or "unauthorised" in self._faults or "unreachable" in self._faults
+        return self._notes if is_one else ""
+
+    def report(self) -> dict[str, object]:
+        return {**AccountHealth.report(self), "note": self._notes}
 
     @property
-    def _is_unread(self) -> bool:
-        return self.note in _UNREAD.values()
+    def _notes(self) -> str:
+        api = {state: self._faults[state] for state in _FAULTS if state in self._faults}
+        permission = api.pop("no_permission", "")
+        notes = [*api.values(), *(_UNREAD[why] for why in self._unread), permission, self._otherwise]
+        return "; ".join(note for note in notes if note)
+
+    @property
+    def _otherwise(self) -> str:
+        if not self._others:
+            return ""
+        count, en, zh = "1 call" if self._others == 1 else f"{self._others} calls", "the start", "启动"
+        if self._signed_at is not None:
+            when = datetime.fromtimestamp(self._signed_at, UTC).strftime("%Y-%m-%d %H:%M UTC")
+            en, zh = f"the last good one ({when})", f"上次正确的请求（{when}）"
+        return _SIGNED_OTHERWISE.format(count=count, number=self._others, en=en, zh=zh)
+
+    def _becomes_gravest(self) -> None:
+        gravest = next((state for state in _FAULTS if state in self._faults), None)
+        if gravest is not None:
+            self.becomes(gravest, self._faults[gravest])
+        elif self.state != "starting":
+            self.becomes("receiving")
 
     def _note(self, failure: ApiFailure) -> str:
         meaning = meaning_of(failure.code or 0)

@@ -97,7 +97,7 @@ class WechatPlugin:
 
     async def run(self, intake: Intake) -> None:
         self._webhook.opens(intake)
-        self._health.becomes("receiving", self._health.note)
+        self._health.opened()
         try:
             async with asyncio.TaskGroup() as tasks:
                 self._incoming.opens(tasks)

@@ -108,23 +108,18 @@ class Webhook:
         at, nonce, given = (_one(request, name) for name in ("timestamp", "nonce", "signature"))
         is_fresh = at.isascii() and at.isdigit() and len(at) <= 12 and abs(self._clock.now() - int(at)) <= FRESH
         if not at or not nonce or not is_signature(given, self._token, at, nonce):
-            if is_fresh and nonce and len(given) == SIGNATURE and not self._is_heard:
+            if is_fresh and nonce and len(given) == SIGNATURE:
                 self._health.signed_otherwise()
             raise _forbidden("bad_signature")
         if not is_fresh:
             self._found_stale()
             raise _forbidden("stale_signature")
-        self._health.signed()
-
-    @property
-    def _is_heard(self) -> bool:
-        """Whether a good push came just now."""
-        return self._clock.monotonic() - self._good_at <= FRESH
+        self._health.signed(self._clock.now())
 
     def _found_stale(self) -> None:
-        """Somebody sends an old query again; or, where no good push comes beside it, a clock is wrong."""
+        """Somebody sends an old query again; or, where no good push came just now, a clock is wrong."""
         self._health.counts["stale_queries"] += 1
-        if not self._is_heard:
+        if self._clock.monotonic() - self._good_at > FRESH:
             self._health.unread("stale")
 
     def _check_push(self, request: web.Request) -> None:
