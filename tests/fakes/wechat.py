@@ -223,16 +223,20 @@ class FakeWechat(Loopback):
     # ------------------------------------------------------------------ media
 
     async def _upload(self, request: web.Request) -> web.StreamResponse:
-        form = await request.post()  # whole, before anything is said
+        part = (await request.post()).get("media")  # whole, before anything is said
+        content = b""
+        if isinstance(part, web.FileField):
+            with part.file as file:
+                content = file.read()
 
         async def accept() -> Finish:
-            said = self._uploaded(request.query, form.get("media"))
+            said = self._uploaded(request.query, part, content)
             return lambda: answered(web.json_response(said))
 
         self.calls["media/upload"] += 1
         return await self.script.answer("media/upload", None, Exchange(request, accept, self.closing))
 
-    def _uploaded(self, query: Mapping[str, str], part: object) -> dict[str, Any]:
+    def _uploaded(self, query: Mapping[str, str], part: object, content: bytes) -> dict[str, Any]:
         kind = query.get("type", "")
         if not self._is_good(query.get("access_token", "")):
             return error(40001, "invalid credential")
@@ -240,7 +244,6 @@ class FakeWechat(Loopback):
             return error(41005, "media data missing")
         if kind not in MEDIA or not part.filename.endswith(MEDIA[kind][1]):
             return error(40005, "invalid file type")
-        content = part.file.read()
         if len(content) > MEDIA[kind][0]:
             return error(40006, "invalid media size")
         media_id = self.add_media(kind, content, part.content_type)

@@ -4,11 +4,13 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
+from aiohttp import web
 
 from core.agent import Artifact, Ask, TaskEvent, TaskState
-from core.delivery import Delivery, Piece, Refusal, Rejected, Sent
+from core.delivery import Delivery, Piece, Refusal, Rejected, Sent, Unknown
 from core.doors.outbound import GuardedClient
 from core.identity import Address, Source
 from core.parts import File, Part, Text
@@ -20,7 +22,14 @@ from tests.doubles.agent import FakeAgent, task
 from tests.doubles.clock import ManualClock
 from tests.doubles.files import MemoryFiles
 from tests.doubles.store import MemoryStore
-from tests.fakes.scripting import cut_after_accepting, http_status
+from tests.fakes.scripting import (
+    Exchange,
+    Respond,
+    cut_after_accepting,
+    cut_before,
+    hang_after_accepting,
+    http_status,
+)
 from tests.fakes.wechat import FakeWechat, errcode
 from tests.plugins.telegram.intake import NoHistory
 from tests.plugins.wechat.account import ANN, BOB, account, settings
@@ -94,9 +103,9 @@ class Shower:
     files: MemoryFiles
     clock: ManualClock
 
-    def plugin(self) -> WechatPlugin:
+    def plugin(self, **changed: Any) -> WechatPlugin:
         host = Host(self.client, self.store, self.store, NoHistory(), self.clock, "here", files=self.files)
-        return WechatPlugin("desk", settings(self.platform), host)
+        return WechatPlugin("desk", settings(self.platform, **changed), host)
 
     async def show(self, person: str = ANN, file: File | None = None, plugin: WechatPlugin | None = None) -> object:
         plugin, file = plugin or self.plugin(), file or picture()
@@ -155,15 +164,56 @@ async def test_what_the_platform_does_not_take_is_named(
     assert plugin.health["customer_service"]
 
 
-@pytest.mark.parametrize("trouble", [cut_after_accepting, lambda: http_status(502), lambda: errcode(-1)])
-async def test_an_upload_that_failed_has_shown_nothing(
-    shower: Shower, platform: FakeWechat, trouble: Callable[[], object]
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        cut_before,
+        cut_after_accepting,
+        hang_after_accepting,
+        lambda: half_an_answer(b'{"type": "image", "media_id": "me'),
+        lambda: http_status(200, body='{"type": "image", "media_id": "me'),
+        lambda: http_status(200, body='{"type": "image"}'),
+        lambda: http_status(200, body="<html>"),
+        lambda: http_status(413),
+        lambda: http_status(502),
+        lambda: errcode(-1),
+    ],
+)
+async def test_an_upload_that_failed_has_shown_nothing_and_the_next_try_shows_the_picture_once(
+    shower: Shower, platform: FakeWechat, trouble: Callable[[], Respond]
 ) -> None:
-    platform.script.add(UPLOAD, trouble())  # type: ignore[arg-type]
-    outcome = await shower.show()
+    """Also where the platform had taken it, or nobody knows."""
+    platform.script.add(UPLOAD, trouble())
+    plugin = shower.plugin(timeout=0.5)
+    outcome = await shower.show(plugin=plugin)
     assert isinstance(outcome, Rejected)
     assert outcome.kind is Refusal.UNAVAILABLE
     assert platform.people[ANN].texts == []
+    assert isinstance(await shower.show(plugin=plugin), Sent)
+    assert [each.media for each in platform.people[ANN].shown] == [PICTURE]
+    assert platform.calls[SEND] == 1
+
+
+def half_an_answer(body: bytes) -> Respond:
+    """The work was done; the connection breaks in the middle of the answer."""
+
+    async def respond(exchange: Exchange) -> web.StreamResponse:
+        await exchange.accept()
+        answer = web.StreamResponse(headers={"Content-Length": str(2 * len(body))})
+        await answer.prepare(exchange.request)
+        await answer.write(body)
+        exchange.cut()
+        return answer
+
+    return respond
+
+
+async def test_a_picture_whose_call_was_cut_may_have_been_seen_and_is_not_shown_again(
+    shower: Shower, platform: FakeWechat
+) -> None:
+    platform.script.add(SEND, cut_after_accepting())
+    assert isinstance(await shower.show(), Unknown)
+    assert [each.media for each in platform.people[ANN].shown] == [PICTURE]
 
 
 @pytest.mark.parametrize("call", [UPLOAD, SEND])
