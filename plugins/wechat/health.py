@@ -86,11 +86,16 @@ class Health(AccountHealth[State]):
         self.counts["other_tokens"] += 1
         self._others += 1
 
-    def signed(self, now: Instant) -> None:
+    def signed(self, now: Instant, *, is_clock_right: bool) -> None:
+        """A call with our Token; where the clock here is wrong, it was good by the platform's earlier times."""
         self._others, self._signed_at = 0, now
+        if is_clock_right:
+            self._unread.pop("stale", None)
+        else:
+            self._unread["stale"] = None
 
     def read(self) -> None:
-        self._unread.clear()
+        self._unread = {why: None for why in self._unread if why == "stale"}
 
     @property
     def trouble(self) -> str:

@@ -26,6 +26,7 @@ from core.plugin import Accepted, Admission, Duplicate, Intake
 from core.window import Gather, ReplyWindow
 from plugins.wechat import xml
 from plugins.wechat.cipher import BadSeal, Seal, is_signature, opened, signature
+from plugins.wechat.freshness import FRESH, Freshness
 from plugins.wechat.health import Health
 from plugins.wechat.incoming import Incoming, without_files
 from plugins.wechat.passive import (
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
     from core.doors.ingress import Route
 
 T = TypeVar("T")
-FRESH = 300.0  # seconds that a signed query is good for, either way; the platform signs each request anew
 SIGNATURE = 40  # hexadecimal digits
 FETCHING = 0.8  # of `reply_within` is what a request waits for a file; the rest is for the answer
 BEGAN = web.RequestKey("began", float)  # when its head arrived, on the monotonic clock
@@ -78,7 +78,7 @@ class Webhook:
         self.path = f"/hooks/{account}"
         self._token, self._seals, self._pace = token, seals, pace
         self._waits, self._may_send, self._clock, self._health = waits, may_send, clock, health
-        self._incoming = incoming
+        self._incoming, self._freshness = incoming, Freshness(clock)
         self._nonces: OrderedDict[str, str] = OrderedDict()
         self._requests = Requests()
         self._intake: Intake | None = None
@@ -106,7 +106,7 @@ class Webhook:
 
     def _check_query(self, request: web.Request) -> None:
         at, nonce, given = (_one(request, name) for name in ("timestamp", "nonce", "signature"))
-        is_fresh = at.isascii() and at.isdigit() and len(at) <= 12 and abs(self._clock.now() - int(at)) <= FRESH
+        is_fresh = at.isascii() and at.isdigit() and len(at) <= 12 and self._freshness.is_fresh(int(at))
         if not at or not nonce or not is_signature(given, self._token, at, nonce):
             if is_fresh and nonce and len(given) == SIGNATURE:
                 self._health.signed_otherwise()
@@ -114,7 +114,8 @@ class Webhook:
         if not is_fresh:
             self._found_stale()
             raise _forbidden("stale_signature")
-        self._health.signed(self._clock.now())
+        self._freshness.signed(int(at))
+        self._health.signed(self._clock.now(), is_clock_right=self._freshness.agrees(int(at)))
 
     def _found_stale(self) -> None:
         """Somebody sends an old query again; or, where no good push came just now, a clock is wrong."""
