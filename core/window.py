@@ -213,7 +213,8 @@ class Windows:
 
     async def _gathered(self, shared: _Shared, gather: Gather, delivery: Delivery, answer: str, ride: Ride) -> str:
         """The answer with what is queued behind it as soon as something is, or alone when it may wait no longer."""
-        while (left := gather.until - self._clock.now()) > 0:
+        ends = self._clock.monotonic() + gather.until - self._clock.now()
+        while (left := ends - self._clock.monotonic()) > 0:
             shared.news.clear()
             other = await self._behind(delivery)
             if other is not None:
@@ -294,8 +295,14 @@ class Windows:
         self._open.setdefault(shared.held.conversation, {})[shared.envelope] = shared
         left = max(0.0, shared.held.until - self._clock.now()) + GRACE
         loop = asyncio.get_running_loop()
-        self._timers[shared.envelope] = loop.call_later(left, self.forget, shared)
+        self._timers[shared.envelope] = loop.call_later(left, self._end, shared)
         return shared
+
+    def _end(self, shared: _Shared) -> None:
+        """Nobody comes for it any more, whatever a wall clock says that jumped meanwhile."""
+        shared.returns = False
+        shared.changed.set()
+        self.forget(shared)
 
     def forget(self, shared: _Shared) -> None:
         timer = self._timers.pop(shared.envelope, None)

@@ -16,6 +16,7 @@ from tests.doubles.agent import FakeAgent
 from tests.fakes.wechat import FakeWechat
 from tests.plugins.wechat.account import ANN, Account, account
 from tests.plugins.wechat.test_passive import taking
+from tests.waiting import until
 
 JUMPS = [3600.0, -3600.0, 3 * 86_400.0]
 WRONG = "set this machine's clock"
@@ -113,3 +114,15 @@ async def test_a_token_that_ended_while_the_clock_jumped_is_fetched_anew_and_not
         platform.expire_tokens()
         await there.pushes.says(ANN, "two")
         assert await platform.until_shown(ANN, 2) == ["ONE", "TWO"]
+
+
+async def test_an_answer_that_nobody_fetched_waits_for_the_next_message_though_the_clock_jumped_back(
+    platform: FakeWechat, store: Store, clock: Jumping
+) -> None:
+    """The request for it would come within seconds, and not within the hour that the clock fell back by."""
+    async with desk(platform, store, clock, taking(7, 0.1), customer_service=False) as there:
+        assert (await there.pushes.request(there.pushes.message(ANN, "text", Content="hello"))).status is None
+        clock.off = -3600.0
+        await until(lambda: bool(there.reasons()), seconds=20)
+        assert await there.outcomes(1) == ["waiting_for_user"]
+        assert (await there.pushes.says(ANN, "and?")).reply == "(To your earlier question)\nHELLO\n\nAND?"
