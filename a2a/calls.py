@@ -3,20 +3,21 @@
 Everything goes out through the guarded client with the credential of the moment; what comes back is bounded, checked
 and handed to the call's reader, and whatever else happens is a `CallFailed`. A call is made once: only after an answer
 that comes before any work - a 401 that led to another credential, a 405 where two methods are usual - it is made a
-second time.
+second time. An interface that is away is not called (circuit.py).
 """
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
 import orjson
 
-from a2a import failures, wire
-from a2a.bindings import Binding, Form, HttpRequest, bindings
+from a2a import bindings, failures, wire
+from a2a.bindings import Binding, Form, HttpRequest
 from a2a.card import Endpoint
+from a2a.circuit import Circuits, Passage, key_of
 from a2a.credentials import Credential, Credentials
 from a2a.settings import A2AAgentSettings
 from a2a.sse import EventTooLarge, ServerEvent, SseParser
@@ -30,6 +31,7 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 _EVENT_STREAM = "text/event-stream"
+_SENDS = frozenset({Verb.SEND, Verb.SEND_STREAMING})
 
 
 @value(frozen=True, slots=True)
@@ -84,11 +86,18 @@ class _Question(Generic[R, T]):
 class Calls:
     """The calls to one agent, `max_calls` of them at once and `max_streams` streams."""
 
-    def __init__(self, settings: A2AAgentSettings, client: outbound.GuardedClient, credentials: Credentials) -> None:
+    def __init__(
+        self,
+        settings: A2AAgentSettings,
+        client: outbound.GuardedClient,
+        credentials: Credentials,
+        circuits: Circuits,
+    ) -> None:
         self._settings = settings
+        self._circuits = circuits
         self._client = client
         self._credentials = credentials
-        self._bindings = bindings(settings.extensions)
+        self._bindings = bindings.bindings(settings.extensions)
         self._policy = outbound.OutboundPolicy(
             allow_private=settings.allow_private_network, body_limit=settings.max_body
         )
@@ -118,29 +127,48 @@ class Calls:
     async def call(self, endpoint: Endpoint, call: Call[R, T]) -> T:
         """Waiting for a free slot and the exchange have `call.seconds` each."""
         question = self._question(endpoint, call)
+        await self._probe(endpoint, call.verb)
         await self._take_slot(call.seconds)
         try:
             credential = await self._credentials.current(endpoint.security)
-            answer = await self._exchanged(question.request, credential, call.seconds)
+            answer = await self._exchanged(endpoint, question, credential)
             if answer.status == 401 and await self._credentials.refused(credential, endpoint.security):
                 credential = await self._credentials.current(endpoint.security)
-                answer = await self._exchanged(question.request, credential, call.seconds)
+                answer = await self._exchanged(endpoint, question, credential)
         finally:
             self._calls.release()
         return question.answered(answer.body, credential, status=answer.status, headers=answer.headers)
 
-    async def _exchanged(self, request: HttpRequest, credential: Credential, seconds: float) -> outbound.Answer:
+    async def _exchanged(
+        self, endpoint: Endpoint, question: _Question[Any, Any], credential: Credential
+    ) -> outbound.Answer:
+        request, seconds = question.request, question.call.seconds
         try:
-            return await self._client.request(
-                request.method,
-                credential.url(request.url),
-                policy=self._policy,
-                headers=credential.beside(request.headers),
-                body=request.body,
-                timeouts=outbound.Timeouts(head=seconds, idle=seconds, whole=seconds),
-            )
+            with self._passage(endpoint, question) as passage:
+                answer = await self._client.request(
+                    request.method,
+                    credential.url(request.url),
+                    policy=self._policy,
+                    headers=credential.beside(request.headers),
+                    body=request.body,
+                    timeouts=outbound.Timeouts(head=seconds, idle=seconds, whole=seconds),
+                )
+                passage.answered(answer.status, answer.headers)
+                return answer
         except outbound.OutboundError as error:
             raise failures.of_outbound(error) from error
+
+    def _passage(self, endpoint: Endpoint, question: _Question[Any, Any]) -> Passage:
+        """A cancel is a person's wish, and tried at once."""
+        return self._circuits.passage(key_of(endpoint), insists=question.call.verb is Verb.CANCEL)
+
+    async def _probe(self, endpoint: Endpoint, verb: Verb) -> None:
+        """No message is risked on an interface that is away: what is asked first is a task that cannot exist."""
+        if verb in _SENDS and self._circuits.wants_probe(key_of(endpoint)):
+            params = {"id": f"frontdesk-probe-{new_id()}", "historyLength": 0}
+            probe = Call(Verb.GET, params, bindings.TASK, lambda task: task, seconds=self._settings.read_timeout)
+            with suppress(failures.CallFailed):  # the circuit knows what came of it
+                await self.call(endpoint, probe)
 
     async def _take_slot(self, seconds: float) -> None:
         if not self._calls.locked():
@@ -167,6 +195,7 @@ class Calls:
         question = self._question(endpoint, call)
         if self._streams.locked():
             raise failures.NotTaken(f"all {self._settings.max_streams} streams at once (max_streams) are busy")
+        await self._probe(endpoint, call.verb)
         has_begun = False
         try:
             async with aclosing(self._said(endpoint, question, whole)) as said:
@@ -201,16 +230,16 @@ class Calls:
         self, endpoint: Endpoint, question: _Question[R, T]
     ) -> AsyncIterator[tuple[outbound.StreamedAnswer, Credential]]:
         """The answer and the credential it was had with."""
-        request, seconds = question.request, question.call.seconds
         credential = await self._credentials.current(endpoint.security)
-        async with self._open(request, credential, seconds) as answer:
-            if not await self._is_worth_repeating(answer, request, credential, endpoint):
+        async with self._open(endpoint, question, credential) as answer:
+            if not await self._is_worth_repeating(answer, question.request, credential, endpoint):
                 yield answer, credential
                 return
             if answer.status == 405:
-                request = replace(request, method=request.other_method)
+                request = replace(question.request, method=question.request.other_method)
+                question = replace(question, request=request)
         credential = await self._credentials.current(endpoint.security)
-        async with self._open(request, credential, seconds) as answer:
+        async with self._open(endpoint, question, credential) as answer:
             yield answer, credential
 
     async def _is_worth_repeating(
@@ -220,17 +249,24 @@ class Calls:
             return await self._credentials.refused(credential, endpoint.security)
         return answer.status == 405 and bool(request.other_method)
 
-    def _open(
-        self, request: HttpRequest, credential: Credential, seconds: float
-    ) -> AbstractAsyncContextManager[outbound.StreamedAnswer]:
-        return self._client.stream(
+    @asynccontextmanager
+    async def _open(
+        self, endpoint: Endpoint, question: _Question[Any, Any], credential: Credential
+    ) -> AsyncIterator[outbound.StreamedAnswer]:
+        request = question.request
+        stream = self._client.stream(
             request.method,
             credential.url(request.url),
             policy=self._policy,
             headers=credential.beside(request.headers),
             body=request.body,
-            timeouts=outbound.Timeouts(head=seconds, idle=self._settings.idle_timeout),
+            timeouts=outbound.Timeouts(head=question.call.seconds, idle=self._settings.idle_timeout),
         )
+        async with AsyncExitStack() as stack:
+            with self._passage(endpoint, question) as passage:
+                answer = await stack.enter_async_context(stream)
+                passage.answered(answer.status, answer.headers)
+            yield answer
 
     async def _events(self, answer: outbound.StreamedAnswer, seconds: float) -> AsyncGenerator[ServerEvent, None]:
         """The events, or the whole of a plain answer as one: that is how a call fails before its stream begins."""

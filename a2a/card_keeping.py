@@ -21,6 +21,7 @@ from pydantic import ValidationError
 from a2a import failures, wire
 from a2a.card import CardView, origin_of, places, view
 from a2a.card_wire import Card
+from a2a.circuit import Circuits
 from a2a.credentials import Credentials
 from a2a.extended_card import ExtendedCards
 from a2a.security import security_of
@@ -90,8 +91,9 @@ class CardReader:
         client: outbound.GuardedClient,
         credentials: Credentials,
         extended: ExtendedCards,
+        circuits: Circuits,
     ) -> None:
-        self._extended = extended
+        self._extended, self._circuits = extended, circuits
         self._settings = settings
         self._client = client
         self._credentials = credentials
@@ -151,13 +153,16 @@ class CardReader:
         return await self._request(credential.url(place), credential.beside(conditions))
 
     async def _request(self, url: str, headers: Mapping[str, str]) -> outbound.Answer:
-        return await self._client.request(
-            "GET",
-            url,
-            policy=self._policy,
-            headers={"Accept": "application/json", "A2A-Version": wire.PROTOCOL_VERSION, **headers},
-            timeouts=self._timeouts,
-        )
+        with self._circuits.passage(("card", self._settings.card)) as passage:
+            answer = await self._client.request(
+                "GET",
+                url,
+                policy=self._policy,
+                headers={"Accept": "application/json", "A2A-Version": wire.PROTOCOL_VERSION, **headers},
+                timeouts=self._timeouts,
+            )
+            passage.answered(answer.status, answer.headers)
+            return answer
 
     async def _card_in(self, answer: outbound.Answer) -> tuple[Card, Mapping[str, Any]]:
         sample = failures.sample_of(answer.body, *(await self._credentials.current(())).secrets)

@@ -5,7 +5,7 @@ goes, and whether it is made once more over another, is for interfaces.py to say
 that comes before any work. Who waits, retries, polls and remembers is the tracker.
 """
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from functools import partial
@@ -16,6 +16,7 @@ from a2a.agreement import Agreement
 from a2a.calls import Call, Calls
 from a2a.card import CardView, Endpoint
 from a2a.card_keeping import CardKeeper, CardReader
+from a2a.circuit import Circuits
 from a2a.connection import Connection
 from a2a.credentials import Credentials, configured
 from a2a.extended_card import ExtendedCards
@@ -46,9 +47,12 @@ def make(
     *,
     telemetry: Telemetry | None = None,
     state: PluginState | None = None,
+    on_back: Callable[[], None] | None = None,
 ) -> "RemoteAgent":
     """The agent of a table `[agents.NAME]` with kind "a2a"; does no I/O."""
-    return RemoteAgent(name, settings, client, configured(settings.auth), telemetry=telemetry, state=state)
+    return RemoteAgent(
+        name, settings, client, configured(settings.auth), telemetry=telemetry, state=state, on_back=on_back
+    )
 
 
 class RemoteAgent:
@@ -64,18 +68,23 @@ class RemoteAgent:
         clock: Clock | None = None,
         telemetry: Telemetry | None = None,
         state: PluginState | None = None,
+        on_back: Callable[[], None] | None = None,
     ) -> None:
-        """`state` keeps what was agreed to of its card; without one every card is as good as the first."""
+        """`state` keeps what was agreed to of its card; without one every card is as good as the first.
+
+        `on_back` is called when it takes calls again after it was away: who waits for it need not wait longer.
+        """
         self._name = name
         self._settings, self._passes = settings, frozenset(settings.passes)
         self._telemetry = telemetry or Silent()
         clock = clock or SystemClock()
-        self._calls = Calls(settings, client, credentials)
+        circuits = Circuits(name, clock, self._telemetry, on_back)
+        self._calls = Calls(settings, client, credentials, circuits)
         extended = ExtendedCards(settings, self._calls)
-        self._cards = CardKeeper(CardReader(settings, client, credentials, extended), clock)
+        self._cards = CardKeeper(CardReader(settings, client, credentials, extended, circuits), clock)
         self._agreement = Agreement(name, settings.card, state, self._card_changed)
         self._interfaces = Interfaces(settings, self._cards, clock, self._fell_back, self._agreement)
-        self.connection = Connection(self, self._cards, self._agreement, self._interfaces)
+        self.connection = Connection(self, self._cards, self._agreement, self._interfaces, circuits)
         self._said: Mapping[str, Any] = {}  # its card, as far as it was agreed to
         self._pushes = True  # it never refused a push configuration that came with a message
 

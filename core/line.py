@@ -22,7 +22,6 @@ from core.store import Store
 from core.telemetry import Telemetry
 from core.tracker import TaskTracker
 
-STAGGER = 0.05  # seconds between two waiting tasks that are taken up after a start: agents get twenty a second
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +114,7 @@ class Line:
         turns = await patiently(self._store.unfinished, self._telemetry)
         unfinished = [turn for turn in turns if turn.address.source.account in accounts]
         for position, turn in enumerate(unfinished):
-            self.lanes.adopt(turn, position * STAGGER if turn.waiting else 0.0)
+            self.lanes.adopt(turn, position * self._rules.patience.stagger if turn.waiting else 0.0)
         await self.tracker.watch()
         ready = [item for item in await patiently(self._store.ready, self._telemetry) if item.account in accounts]
         for item in ready:

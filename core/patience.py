@@ -24,6 +24,7 @@ class Patience:
     stale: float = 1800.0  # of a task without anything new, after which its owner hears of it, once in a turn
     confirm: float = 60.0  # for which a bare terminal event may wait for its confirmation
     look: float = 60.0  # for which a lost answer is looked for
+    stagger: float = 0.05  # between two of many that go on at the same word: their agents get twenty a second
     detached: float = 3600.0  # for which a task goes on being recorded after a cancel it did not confirm
 
     def poll(self, silent: float, jitter: float) -> float:

@@ -112,6 +112,10 @@ class Pursuit:
         self._cancelling.remember()
         self._progress.wake()
 
+    def wake(self) -> None:
+        """It waits no longer for its agent to be there."""
+        self._progress.wake()
+
     async def refresh(self) -> None:
         """Ask after the task now, on an operator's word."""
         if self._progress.has_task and not self._progress.has_ended:

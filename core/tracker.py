@@ -168,6 +168,12 @@ class TaskTracker:
             self.spawn(pursuit.refresh, f"refresh {turn_id}")
         return pursuit is not None
 
+    def agent_is_back(self, agent: str) -> None:
+        """Whoever waited for it asks now: the oldest first, and one after the other."""
+        waiting = [pursuit for pursuit in self._pursuits.values() if pursuit.turn.agent == agent]
+        for position, pursuit in enumerate(waiting):
+            asyncio.get_running_loop().call_later(position * self.patience.stagger, pursuit.wake)
+
     async def look_again(self, turn_id: str) -> bool:
         """Ask after the task of a turn that ended with a question; False when that is not open. Raises AgentErrors."""
         turn = await patiently(lambda: self._turns.asking(turn_id), self.telemetry)

@@ -148,6 +148,10 @@ def _trouble_of_agent(agent: Item) -> str:
     name, connection = agent["name"], agent["connection"]
     if connection.get("state") == "paused":
         return f"agent {name} is paused: its card has changed; `frontdesk agent agree {name}` goes on with it"
+    if connection.get("state") == "away":
+        return (
+            f"agent {name} is away ({printable(str(connection['reason']))}); messages wait, and go on when it is back"
+        )
     if connection.get("state") == "unreachable":
         return f"agent {name} is unreachable: {printable(str(connection.get('reason', '')))}"
     return ""

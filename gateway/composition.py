@@ -1,7 +1,7 @@
 """The parts of a running gateway, made from its settings by constructor arguments: nothing here waits or runs."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -101,6 +101,11 @@ class ConfiguredLine(Line):
         found = {name: self.remote(name) for name in self.delegates}
         return {name: agent is None or agent.connection.report().is_ready for name, agent in found.items()}
 
+    def agents_away(self) -> dict[str, float]:
+        """For how many seconds each remote agent has been away; 0 while it takes calls."""
+        found, now = {name: self.remote(name) for name in self.delegates}, self.host.clock.now()
+        return {name: agent.connection.report().away_for(now) for name, agent in found.items() if agent is not None}
+
     def pressure(self) -> str:
         """Why new messages are told to come back later; "" while there is room."""
         queued, most = self.lanes.queued, self._bounds.max_queued
@@ -129,7 +134,7 @@ class ConfiguredLine(Line):
         )
 
     def _delegate(self, entry: AgentEntry) -> Delegate:
-        return make_delegate(entry, self.host, self._of_turns)
+        return make_delegate(entry, self.host, self._of_turns, lambda: self.tracker.agent_is_back(entry.name))
 
 
 def push_base(settings: Settings) -> str:
@@ -138,8 +143,10 @@ def push_base(settings: Settings) -> str:
     return settings.gateway.public_url if has_remote else ""
 
 
-def make_delegate(entry: AgentEntry, host: Host, tasks: asyncio.TaskGroup) -> Delegate:
-    """Raises ConfigurationError; does no I/O."""
+def make_delegate(
+    entry: AgentEntry, host: Host, tasks: asyncio.TaskGroup, on_back: Callable[[], None] | None = None
+) -> Delegate:
+    """`on_back` is called when a remote agent was away and takes calls again. Raises ConfigurationError; no I/O."""
     settings: Any = entry.settings
     if isinstance(settings, LocalAgentSettings):
         agent: Agent = make_local(
@@ -148,7 +155,7 @@ def make_delegate(entry: AgentEntry, host: Host, tasks: asyncio.TaskGroup) -> De
         return Delegate(agent, resubmits=True, is_local=True)
     from a2a.client import make  # imported only where a remote agent is configured
 
-    remote = make(entry.name, settings, host.client, telemetry=host.telemetry, state=host.state)
+    remote = make(entry.name, settings, host.client, telemetry=host.telemetry, state=host.state, on_back=on_back)
     return Delegate(remote, resubmits=settings.resubmit == "same_message_id", pushes=remote)
 
 

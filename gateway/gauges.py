@@ -39,6 +39,7 @@ def watch(
     writing: Writing,
     health: Health,
     agents: Callable[[], Mapping[str, bool]],
+    away: Callable[[], Mapping[str, float]],
 ) -> None:
     """Each is read at a scrape, never in between."""
     metrics.gauge("queued_messages", "Messages admitted and not yet taken into a turn", lambda: queue.queued)
@@ -55,7 +56,10 @@ def watch(
     )
     metrics.gauge(
         "agent_ready",
-        "1 while messages may go to the agent, 0 while its card cannot be had or has to be agreed to",
+        "1 while messages may go to the agent, 0 while it is away, or its card cannot be had or has to be agreed to",
         lambda: {name: float(is_ready) for name, is_ready in agents().items()},
         label="agent",
+    )
+    metrics.gauge(
+        "agent_away_seconds", "For how long the agent has been away, 0 while it takes calls", away, label="agent"
     )

@@ -39,6 +39,7 @@ async def listening(
         writing=line.store,
         health=health,
         agents=line.agents_ready,
+        away=line.agents_away,
     )
     app = _application(line, supervisor, health, telemetry, Ingress(limits, on_refusal=_refused(telemetry)))
     listener = Listener(app, host=gateway.host, port=gateway.port, limits=limits)

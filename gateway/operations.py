@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 from config.secrets import shown as without_secrets
 from gateway.api import Item, NotPossible, Records, UnknownId
 from gateway.composition import ConfiguredLine
-from gateway.health import shown
+from gateway.health import iso, shown
 from gateway.supervisor import Supervisor
 
 if TYPE_CHECKING:
+    from a2a.circuit import Away
     from a2a.connection import AgentReport, Connection
 
 
@@ -77,7 +78,10 @@ class LineOperations:
         self._line.tracker.let_go([closed])
 
     async def refresh_task(self, id: str) -> None:
-        turn = (await self._task(id))["turn"]
+        task = await self._task(id)
+        turn, remote = task["turn"], self._line.remote(task["agent"])
+        if remote is not None:
+            remote.connection.hurry()
         if not self._line.tracker.refresh(turn) and not await self._line.tracker.look_again(turn):
             raise NotPossible("the task is not being worked on any more")
 
@@ -125,15 +129,17 @@ def shown_report(report: "AgentReport") -> Item:
     state, reason = "ready", ""
     if report.changed:
         state, reason = "paused", f"its card has changed ({', '.join(report.changed)}): agree to it, or take it out"
+    elif report.away:
+        state, reason = "away", "; ".join(map(_said_away, report.away))
     elif report.failure:
         state, reason = "unreachable", report.failure
     elif card is None:
         state = "unknown"
+    known: Item = {"state": state, "reason": reason, "away": [_shown_away(each) for each in report.away]}
     if card is None:
-        return {"state": state, "reason": reason}
+        return known
     return {
-        "state": state,
-        "reason": reason,
+        **known,
         "binding": card.endpoint.binding,
         "url": card.endpoint.url,
         "card": card.card_url,
@@ -144,3 +150,11 @@ def shown_report(report: "AgentReport") -> Item:
         "fingerprint": card.fingerprint,
         "warnings": list(card.warnings),
     }
+
+
+def _shown_away(away: "Away") -> Item:
+    return {"interface": away.interface, "since": iso(away.since), "reason": away.why, "again": iso(away.again)}
+
+
+def _said_away(away: "Away") -> str:
+    return f"{away.interface} since {iso(away.since)}: {away.why}; asked again from {iso(away.again)} on"

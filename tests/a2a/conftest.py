@@ -37,10 +37,17 @@ def connect(client: GuardedClient, clock: ManualClock, telemetry: Events) -> Con
     """A remote agent for a card's URL; loopback is allowed unless the test says otherwise."""
 
     def remote(
-        card: str, *, source: CredentialSource | None = None, state: PluginState | None = None, **settings: Any
+        card: str,
+        *,
+        source: CredentialSource | None = None,
+        state: PluginState | None = None,
+        on_back: Callable[[], None] | None = None,
+        **settings: Any,
     ) -> RemoteAgent:
         known = A2AAgentSettings.model_validate({"card": card, "allow_private_network": True, **settings})
         credentials = configured(known.auth) if source is None else Credentials((source,))
-        return RemoteAgent("desk", known, client, credentials, clock=clock, telemetry=telemetry, state=state)
+        return RemoteAgent(
+            "desk", known, client, credentials, clock=clock, telemetry=telemetry, state=state, on_back=on_back
+        )
 
     return remote

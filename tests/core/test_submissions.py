@@ -14,6 +14,7 @@ from core.errors import (
     TaskEnded,
 )
 from core.parts import text_of
+from core.routes import Route, Routes
 from core.store import Store
 from tests.doubles.agent import FakeAgent, task, task_id
 from tests.doubles.world import SOON, world
@@ -50,6 +51,24 @@ async def test_a_message_that_was_certainly_not_taken_is_sent_again_with_its_sam
         assert await desk.plugin.until(1) == ["HI"]
     assert len({ask.message_id for ask in agent.asks}) == 1
     assert len(agent.asks) == 3
+
+
+@pytest.mark.case("F10")
+async def test_what_waits_for_an_agent_goes_on_when_it_is_back_the_oldest_first(store: Store) -> None:
+    agent, other = FakeAgent(), FakeAgent(name="other")
+    routes = Routes("agent", (Route("other", command="ask"),))
+    async with world(store, agent, routes=routes, others=[other]) as desk:
+        agent.errors = [NotAccepted("away", retry_after=3600.0) for _ in range(3)]
+        other.errors = [NotAccepted("away", retry_after=3600.0)]
+        for sender in ("ann", "bob", "eve"):
+            await desk.says(f"from {sender}", sender)
+        await desk.says("/ask one who is still away", "joe")
+        await until(lambda: len(desk.events.of("submission.not_accepted")) == 4)
+        desk.tracker.agent_is_back("agent")
+        await until(lambda: len(agent.asks) == 6)
+        assert [text_of(ask.parts) for ask in agent.asks[3:]] == ["from ann", "from bob", "from eve"]
+        assert len(other.asks) == 1
+        await until(lambda: [desk.plugin.shown(it) for it in ("ann", "bob")] == [["FROM ANN"], ["FROM BOB"]])
 
 
 @pytest.mark.case("F05")

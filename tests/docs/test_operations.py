@@ -149,6 +149,7 @@ def real_metrics() -> set[str]:
         writing=idle,
         health=Health(lambda: None, lambda: up),
         agents=lambda: {"remote": True},
+        away=lambda: {"remote": 0.0},
     )
     metrics.count("delivery.attempted", "delivered", 0.1)
     families = text_string_to_metric_families(metrics.render().decode())

@@ -127,7 +127,13 @@ class Load:
 async def test_the_numbers_say_how_much_waits_where_and_who_is_well(gateway: Gateway) -> None:
     metrics = Metrics()
     watch(
-        metrics, queue=Load(), sending=Load(), writing=Load(), health=gateway.health, agents=lambda: {"remote": False}
+        metrics,
+        queue=Load(),
+        sending=Load(),
+        writing=Load(),
+        health=gateway.health,
+        agents=lambda: {"remote": False},
+        away=lambda: {"remote": 7.5},
     )
     healthy = metrics.render().decode().splitlines()
     gateway.trouble = "the disk is full"
@@ -141,5 +147,6 @@ async def test_the_numbers_say_how_much_waits_where_and_who_is_well(gateway: Gat
         "frontdesk_ready 1.0",
         'frontdesk_plugin_up{account="support"} 0.0',
         'frontdesk_agent_ready{agent="remote"} 0.0',
+        'frontdesk_agent_away_seconds{agent="remote"} 7.5',
     } <= set(healthy)
     assert {"frontdesk_store_healthy 0.0", "frontdesk_ready 0.0"} <= set(unhealthy)

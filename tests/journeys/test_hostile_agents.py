@@ -16,9 +16,9 @@ from tests.fakes.agent import ScriptedAgent
 from tests.fakes.agent_events import Event, artifact, completed, cut, end_stream, only_stored, only_streamed, working
 from tests.fakes.agent_rpc import CALL, endless_line, html_page, huge_body
 from tests.fakes.agent_scripts import Call, echo
-from tests.fakes.scripting import Exchange, hang_after_accepting
+from tests.fakes.scripting import Exchange, hang_after_accepting, http_status
 from tests.fakes.telegram import FakeTelegram
-from tests.journeys.process import GatewayProcess, look
+from tests.journeys.process import GatewayProcess, doctor, look
 from tests.journeys.setting import between, words_said
 
 
@@ -183,6 +183,39 @@ async def test_an_agent_that_refuses_connections_is_tried_again_until_it_is_ther
             await telegram.wait_for_text(chat, f"echo: is anybody there, asks {chat}?")
         await gateway.at_rest()
         assert (len(agent.message_counts), set(agent.message_counts.values())) == (11, {1})
+
+
+@pytest.mark.case("F10")
+async def test_an_agent_that_is_away_is_asked_by_one_probe_at_a_time_and_the_doctor_says_since_when(
+    telegram: FakeTelegram, agent: ScriptedAgent, gateway: GatewayProcess
+) -> None:
+    """Behind a proxy that still answers: there the calls that reach it can be counted."""
+    await gateway.start()
+    telegram.user_says(100, "hello before all")
+    await telegram.wait_for_text(100, "echo: hello before all")
+    await gateway.at_rest()
+    agent.calls.clear()
+    faults = agent.fault("SendStreamingMessage", respond=http_status(503, Retry_After="0"), times=None)
+    probes = agent.fault("GetTask", respond=http_status(503), times=None)
+    for chat in range(101, 111):
+        telegram.user_says(chat, f"is anybody there, asks {chat}?")
+    await gateway.event("agent.away", agent="remote", error="answered HTTP 503")
+    await agent.wait_for_calls("GetTask")
+    code, said, complained = await doctor(gateway)
+    assert (code, "away" in said) == (1, True)
+    assert complained.startswith("frontdesk: agent remote is away (JSONRPC/1.0 since ")
+    async with gateway.http.get(f"{gateway.base}/metrics") as answer:
+        assert 'frontdesk_agent_ready{agent="remote"} 0.0' in await answer.text()
+    assert len(agent.calls_of("SendStreamingMessage")) <= 15  # of those under way when it was found to be away
+    faults.stop()
+    probes.stop()
+    await gateway.api("agents/remote:test", "POST")
+    await gateway.event("agent.back", agent="remote")
+    for chat in range(101, 111):
+        await telegram.wait_for_text(chat, f"echo: is anybody there, asks {chat}?")
+    await gateway.at_rest()
+    assert (len(agent.message_counts), set(agent.message_counts.values())) == (11, {1})
+    assert (await gateway.api("agents/remote"))["connection"]["away"] == []
 
 
 async def are_waiting(gateway: GatewayProcess, count: int) -> bool:
