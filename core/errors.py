@@ -4,6 +4,7 @@ FrontdeskError
 ├── ConfigurationError            stop; a person must change `setting`
 ├── Busy                          tell the sender to come back after `retry_after`
 ├── StoreUnavailable              nothing was written; answer 503, try again after `retry_after`
+├── ForeignTask                   the agent spoke of another conversation's task: nothing was written
 ├── LeaseLost                     another process took over; stop writing
 ├── FileRefused                   the file is not kept: go on without its bytes
 └── AgentError                    an agent did not do as asked
@@ -50,6 +51,10 @@ class StoreUnavailable(FrontdeskError):
     def __init__(self, message: str, *, retry_after: float = 5.0) -> None:
         super().__init__(message)
         self.retry_after = retry_after  # seconds
+
+
+class ForeignTask(FrontdeskError):
+    """The task is known as another conversation's; nothing was written, and nothing of it may be shown."""
 
 
 class LeaseLost(FrontdeskError):

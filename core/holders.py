@@ -1,7 +1,7 @@
 """Which conversation's turn is at work on a remote task.
 
 An agent that answers a new message with the task of another conversation is not believed: the gateway would follow
-that task with its own credentials, and show one person's result to another.
+that task with its own credentials, and show one person's result to another. Of tasks that rest the store knows it.
 """
 
 from core.turn import Turn

@@ -15,6 +15,7 @@ from core.assembly import Assembly, Change
 from core.clock import Instant
 from core.crashpoint import crashpoint
 from core.delivery import Piece
+from core.errors import ForeignTask
 from core.helm import Delegate, Helm
 from core.notices import notice
 from core.parts import Text
@@ -56,7 +57,7 @@ class Progress:
         self.is_submitted = turn.submission is SubmissionState.SUBMITTED
         self.has_ended = False
         self.has_asked = False  # it ended with a question
-        self.is_misled = False  # what was heard last is of a task that another conversation has at work
+        self.is_misled = False  # what was heard last is of another conversation's task
 
     @property
     def delegate(self) -> Delegate:
@@ -121,7 +122,12 @@ class Progress:
             if self.disposition is Disposition.OUT_OF_REACH:
                 self.disposition = Disposition.TRACKED
                 await self.store(task=self.task())
-            await self._store_change(event, road, change, is_first=is_first)
+            try:
+                await self._store_change(event, road, change, is_first=is_first)
+            except ForeignTask:
+                if not is_first:
+                    raise
+                await self._mislead(event, road)
         if (on_taken := self.on_taken()) is not None:
             on_taken()
 
@@ -130,6 +136,11 @@ class Progress:
         if isinstance(event, Reply) or self.turn.task_id is not None:
             return False
         return self.helm.holders.is_anothers(self.turn, event.task_id)
+
+    async def _mislead(self, event: TaskEvent, road: Road) -> None:
+        """The store knows the task as another conversation's, though it is not at work: nothing of it was taken."""
+        self.is_misled, self.assembly = True, Assembly()
+        await self._store_change(event, road, Change.FOREIGN, is_first=True)
 
     async def take_pushed(self, event: TaskEvent) -> None:
         """Pushes come in any order and beside a stream, so an artifact counts only whole, and a task only at rest.
@@ -164,10 +175,10 @@ class Progress:
         elif is_news and isinstance(event, ArtifactUpdate) and not is_first:
             await self._store_sealed(event, records)
         elif is_news or is_first:
-            self._show_words()
             task = self.task() if is_news else None
             update = event if isinstance(event, ArtifactUpdate) and is_news else None
             await self.store(submission=SubmissionState.SUBMITTED, records=records, task=task, update=update)
+            self._show_words()  # of the first event only now: the task may have been another conversation's
             self._pass_on(update)
 
     def _is_answer(self) -> bool:

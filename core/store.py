@@ -127,6 +127,9 @@ class Turns(Protocol):
         waiting for input, envelopes still queued in its thread were written before the question was asked and do not
         answer it: they move, in order, to a new thread, which becomes the foreground. Of followed work they stay, since
         they name it.
+
+        A task that is known belongs to the conversation of its turn: raises ForeignTask, with nothing written, where a
+        turn of another conversation claims it, whether the task is at work, asks, or has ended.
         """
         ...
 

@@ -10,6 +10,7 @@ from core.agent import Artifact, ArtifactUpdate, Ask, Snapshot, TaskEvent, TaskR
 from core.errors import AgentPaused, Busy, Declined, InterfaceGone, OutcomeUnknown, Unreachable
 from core.parts import Text
 from core.patience import Patience
+from core.plugin import Capabilities
 from core.push import PushTarget
 from core.routes import Route, Routes
 from core.store import Store
@@ -17,6 +18,7 @@ from core.tracker import PUSHES_WAITING
 from core.turn import Disposition, Observation, Turn
 from tests.core.turns import is_waiting
 from tests.doubles.agent import FakeAgent, Parked, context, status, task, task_id
+from tests.doubles.plugin import FakePlugin
 from tests.doubles.world import SOON, World, world
 from tests.waiting import until
 
@@ -594,6 +596,56 @@ async def test_an_agent_that_answers_with_the_task_of_another_conversation_shows
         assert desk.events.of("task.foreign_event")
         assert desk.events.of("turn.failed") == []
     assert len(agent.asks) == 2
+
+
+@pytest.mark.case("F17")
+@pytest.mark.parametrize("claims", [TaskState.INPUT_REQUIRED, TaskState.COMPLETED, TaskState.WORKING])
+@pytest.mark.parametrize("rests", [TaskState.INPUT_REQUIRED, TaskState.AUTH_REQUIRED, TaskState.COMPLETED])
+@pytest.mark.parametrize("restarts", [False, True])
+async def test_a_task_that_asks_or_has_ended_is_still_its_own_conversation_s_and_shown_to_no_other(
+    store: Store, rests: TaskState, claims: TaskState, restarts: bool
+) -> None:
+    async def mixes_up(ask: Ask) -> AsyncIterator[TaskEvent]:
+        state = rests if len(agent.asks) == 1 else claims
+        yield task(agent.asks[0], state, "for Ann alone", message="Which day, Ann?", time=1.0)
+
+    agent = FakeAgent(mixes_up)
+    async with world(store, agent) as desk:
+        await desk.says("work")
+        await until(lambda: desk.plugin.shown())
+        if not restarts:
+            await mix_up(desk)
+    if restarts:
+        async with world(store, agent) as desk:
+            await mix_up(desk)
+
+
+async def mix_up(desk: World) -> None:
+    """Bob is told that nobody knows, and nothing of what is Ann's."""
+    await desk.says("hello", sender="bob", keys=("bob:1",), message_id="b1")
+    await until(lambda: "cannot tell whether the agent got" in "".join(desk.plugin.shown("bob")))
+    assert "Ann" not in "".join(desk.plugin.shown("bob"))
+    assert desk.events.of("task.foreign_event")
+    assert desk.events.of("turn.failed") == []
+
+
+@pytest.mark.case("F17")
+async def test_no_preview_shows_what_is_anothers(store: Store) -> None:
+    async def mixes_up(ask: Ask) -> AsyncIterator[TaskEvent]:
+        if len(agent.asks) == 1:
+            yield task(ask, TaskState.INPUT_REQUIRED, message="Which day?", time=1.0)
+        else:
+            first = agent.asks[0]
+            yield ArtifactUpdate(task_id(first), context(first), Artifact("a1", (Text("for ann alone"),)))
+            await asyncio.Event().wait()
+
+    agent, plugin = FakeAgent(mixes_up), FakePlugin(Capabilities(previews=True))
+    async with world(store, agent, plugin) as desk:
+        await desk.says("work")
+        await desk.plugin.until(1)
+        await desk.says("hello", sender="bob")
+        await until(lambda: "cannot tell whether the agent got" in "".join(desk.plugin.shown("bob")))
+        assert "for ann alone" not in str(plugin.frames)
 
 
 async def test_a_task_that_its_conversation_goes_on_with_is_nobody_elses(store: Store) -> None:

@@ -11,6 +11,7 @@ from core.agent import TaskState
 from core.clock import Instant
 from core.delivery import DeliveryState
 from core.envelope import Candidate, ContextScope, Envelope, Moved, Unreadable
+from core.errors import ForeignTask
 from core.followed import CancelReports, Heard, no_reports
 from core.identity import Address, Person, Source
 from core.ids import new_id
@@ -254,6 +255,7 @@ class MemoryStore(FollowedTables):
             return None
         turn = held.turn
         if observation.task is not None:
+            self._claim(turn, observation.task.task_id)
             self._tasks[turn.agent, observation.task.task_id] = observation.task
         if observation.context_id not in (None, turn.context_id):
             self._contexts[turn.session, turn.agent, held.generation] = observation.context_id
@@ -284,6 +286,13 @@ class MemoryStore(FollowedTables):
         for report in observation.reports:
             self._enqueue(report.conversation, turn.id, report.piece, now)
         return present
+
+    def _claim(self, turn: Turn, task_id: str) -> None:
+        """A task stays with the conversation that it came from."""
+        owner = self._turns.get(self._owners.get((turn.agent, task_id), ""))
+        if owner is not None and owner.turn.conversation != turn.conversation:
+            raise ForeignTask(f"task {task_id} of {turn.agent} is another conversation's")
+        self._owners[turn.agent, task_id] = turn.id
 
     async def note(self, observation: Observation, now: Instant) -> None:
         del now

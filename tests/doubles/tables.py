@@ -119,6 +119,7 @@ class Tables:
         self._turns: dict[str, TurnRow] = {}
         self._contexts: dict[tuple[str, str, int], str] = {}
         self._tasks: dict[tuple[str, str], RemoteTask] = {}
+        self._owners: dict[tuple[str, str], str] = {}  # of remote tasks: the newest turn
         self._deliveries: dict[str, DeliveryRow] = {}
         self._push_targets: dict[str, PushTarget] = {}
         self._state: dict[tuple[str, str], tuple[str, int]] = {}

@@ -217,12 +217,18 @@ async def test_a_chosen_agent_gets_the_next_messages_as_far_as_they_may_be_given
 
 
 async def test_two_threads_may_wait_on_one_task_id_that_the_agent_gave_twice(line: Line) -> None:
-    for chat in ("1", "2"):
-        turn = await line.begin(await line.say(chat=chat))
+    """In one conversation; to another one the task is not given (test_turns.py)."""
+
+    def said(text: str, sender: str) -> Candidate:
+        return message(text, chat="-7", sender=sender, is_direct=False)
+
+    for sender in ("ann", "bob"):
+        turn = await line.begin(await line.admit(said("hello", sender)))
         await line.observe(asking(turn, task_id="the only id it knows"))
 
-    turns = [await line.begin(await line.say("Friday", chat=chat)) for chat in ("1", "2")]
+    turns = [await line.begin(await line.admit(said("Friday", sender))) for sender in ("ann", "bob")]
 
+    assert turns[0].thread != turns[1].thread
     assert [turn.task_id for turn in turns] == ["the only id it knows"] * 2
 
 

@@ -6,8 +6,10 @@ from dataclasses import replace
 import pytest
 
 from core.agent import TaskState
-from core.turn import Observation, SubmissionState, TurnEnd, TurnState
-from tests.store.line import Line, answered, asking, message, piece, task
+from core.envelope import Moved
+from core.errors import ForeignTask
+from core.turn import Observation, SubmissionState, Turn, TurnEnd, TurnState
+from tests.store.line import DESK, Line, answered, asking, message, piece, task
 
 
 async def test_a_turn_carries_what_it_answers_whom_it_asks_and_where_its_answer_goes(line: Line) -> None:
@@ -226,3 +228,62 @@ async def test_a_turn_of_another_store_is_not_known(line: Line) -> None:
     stray = replace(turn, id="0" * 32 + turn.id[32:])
 
     assert await line.store.observe(answered(stray), 0.0) is None
+
+
+# ---------------------------------------------------------------------------------------------- another's task
+
+
+def claimed(turn: Turn, state: TaskState = TaskState.WORKING) -> Observation:
+    """The agent answers with a task that is called "t"."""
+    return Observation(turn=turn, submission=SubmissionState.SUBMITTED, task=task(turn, state, task_id="t"))
+
+
+@pytest.mark.case("F17")
+@pytest.mark.parametrize("is_over", [True, False])
+async def test_a_task_stays_with_its_conversation_whether_it_asks_or_has_ended(line: Line, is_over: bool) -> None:
+    first = await line.begin(await line.say(chat="7"))
+    ended = answered(first, piece("artifact:1", "for ann"))
+    await line.observe(replace(ended, task=task(first, task_id="t")) if is_over else asking(first, task_id="t"))
+    other = await line.begin(await line.say("and me?", chat="8"))
+
+    whole = replace(answered(other, piece("artifact:1", "for ann")), task=task(other, task_id="t"))
+    for observation in (claimed(other), whole):
+        with pytest.raises(ForeignTask):
+            await line.observe(observation)
+
+    assert await line.lane_is_empty(other.conversation)
+    assert await line.answer(other, piece("artifact:1", "my own"))
+    if not is_over:
+        answer = await line.begin(await line.say("Tuesday", chat="7"))
+        assert answer.task_id == "t"
+        assert await line.observe(claimed(answer, TaskState.COMPLETED))
+
+
+@pytest.mark.case("F17")
+async def test_of_two_conversations_that_claim_a_task_at_once_one_has_it(line: Line) -> None:
+    turns = [await line.begin(await line.say(chat=chat)) for chat in ("7", "8", "9")]
+    bystander = await line.begin(await line.say(chat="10"))
+
+    outcomes = await asyncio.gather(
+        *(line.observe(claimed(turn)) for turn in turns), line.answer(bystander), return_exceptions=True
+    )
+
+    assert [type(outcome) for outcome in outcomes] == [Turn, ForeignTask, ForeignTask, Turn]
+
+
+async def test_an_agent_may_go_on_with_one_task_through_a_conversation(line: Line) -> None:
+    for text in ("one", "two"):
+        turn = await line.begin(await line.say(text))
+        await line.observe(claimed(turn))
+        await line.observe(replace(answered(replace(turn, revision=1)), task=task(turn, task_id="t")))
+
+
+@pytest.mark.case("F17")
+async def test_a_task_goes_with_its_chat_when_that_moves(line: Line) -> None:
+    first = await line.begin(await line.say(chat="7"))
+    await line.observe(claimed(first))
+    await line.say("written there before the move was known", chat="8")
+    await line.store.admit(DESK, (Moved(("u:9",), "9", b"{}", "7", "8"),))
+    later = await line.begin(await line.say(chat="8"))
+
+    assert await line.observe(claimed(later))

@@ -1,6 +1,7 @@
 """The store over one SQLite file: every port of the core, each method one operation of the writer."""
 
 import asyncio
+import sqlite3
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -179,7 +180,10 @@ class SqliteStore:
         await self._run(lambda _tx: None)
 
     async def observe(self, observation: Observation, now: Instant) -> Turn | None:
-        return await self._run(lambda tx: observations.observe(tx, observation, self._policy, now))
+        try:
+            return await self._run(lambda tx: observations.observe(tx, observation, self._policy, now))
+        except sqlite3.IntegrityError as error:
+            raise observations.refused(observation, error) from error
 
     async def note(self, observation: Observation, now: Instant) -> None:
         await self._run(lambda tx: observations.note(tx, observation, now))

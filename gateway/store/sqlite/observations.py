@@ -4,10 +4,12 @@ With any other revision than the turn's present one nothing is changed. When the
 there: to what is queued behind it, to the answer of the person it asked, or to rest.
 """
 
+import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
 
 from core.clock import Instant
+from core.errors import ForeignTask
 from core.turn import InboxRecord, Observation, RemoteTask, Turn, TurnEnd, TurnState
 from gateway.store.rules import Policy, is_troubled, state_after
 from gateway.store.sqlite import followed
@@ -51,6 +53,13 @@ def observe(tx: Tx, observation: Observation, policy: Policy, now: Instant) -> T
         if (there := place(tx, report.conversation)) is not None:
             enqueue(tx, there, turn.id, report.piece, policy, now)
     return present
+
+
+def refused(observation: Observation, error: sqlite3.IntegrityError) -> Exception:
+    """What it means that the rows of an observation were not accepted."""
+    if observation.task is None or "another conversation" not in str(error):  # the trigger remote_task_of_another
+        return error
+    return ForeignTask(f"task {observation.task.task_id} of {observation.turn.agent} is another conversation's")
 
 
 def note(tx: Tx, observation: Observation, now: Instant) -> None:
