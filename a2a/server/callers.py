@@ -18,6 +18,9 @@ from core.doors.ingress import Refusal
 ANONYMOUS = "anonymous"  # the owner of what strangers make
 REALM = "frontdesk"
 
+# By which road a secret came: no scheme that a caller names in Authorization can stand for the header of the keys.
+_KEY, _SCHEME = "key", "scheme"
+
 
 class Callers:
     """The callers of one account, and what strangers may do."""
@@ -34,9 +37,9 @@ class Callers:
         for each in settings.callers:
             caller = _caller(self._account, each)
             self._named_here.add((caller.owner, caller.name))
-            for kind, secret in (("key", each.key), ("bearer", each.bearer)):
+            for kind, secret in ((_KEY, each.key), (f"{_SCHEME} bearer", each.bearer)):
                 if secret is not None:
-                    shown = f"{kind} {secret.get_secret_value()}".encode()
+                    shown = _shown(kind, secret.get_secret_value())
                     known[self._digest(shown)] = (shown, caller)
         self._known, self._key_header = known, settings.key_header
         self._stranger = _stranger(self._account, settings)
@@ -45,9 +48,9 @@ class Callers:
     def identify(self, request: web.Request) -> Caller:
         """Raises Refusal (401) with what to authenticate with."""
         headers = request.headers
-        shown = [_bearer(value) for value in headers.getall("Authorization", ())]
+        shown = [_authorization(value) for value in headers.getall("Authorization", ())]
         if self._key_header in headers:
-            shown += [_shown("key", key) for key in headers.getall(self._key_header)]
+            shown += [_shown(_KEY, key) for key in headers.getall(self._key_header)]
         if not shown:
             return self._required(self._stranger, "no_credentials")
         if len(shown) > 2:
@@ -99,10 +102,10 @@ def _challenges(settings: A2AServerSettings) -> str:
     return ", ".join(offered or [bearer])
 
 
-def _bearer(value: str) -> bytes:
+def _authorization(value: str) -> bytes:
     """What an Authorization header shows; another scheme than Bearer shows nothing that anybody has."""
     scheme, _, rest = value.partition(" ")
-    return _shown(scheme.lower(), rest.strip(" "))
+    return _shown(f"{_SCHEME} {scheme.lower()}", rest.strip(" "))
 
 
 def _shown(kind: str, secret: str) -> bytes:
