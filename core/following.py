@@ -71,8 +71,8 @@ class Following:
         self._is_told, task = True, progress.assembly
         progress.telemetry.event("task.silent", level="warning", task=task.task_id, state=task.state.value)
         minutes, language = round(patience.stale / 60), progress.turn.language
-        told = notice("silent", language, minutes=minutes, task=task.task_id)
-        await progress.commit(pieces=(told,))
+        name = "silent" if progress.follower is None else "silent_work"  # a program has no commands
+        await progress.commit(pieces=(notice(name, language, minutes=minutes, task=task.task_id),))
 
     def begin_anew(self) -> None:
         """Another agent is asked, which may let itself be subscribed to."""

@@ -111,6 +111,10 @@ NOTICES: dict[str, tuple[str, str]] = {
         "Nothing new of this for {minutes} min; task {task}. I go on asking; /cancel ends it.",
         "已有 {minutes} 分钟没有进展，任务 {task}。我会继续询问；/cancel 可放弃。",
     ),
+    "silent_work": (
+        "The agent has said nothing new of this for {minutes} min; it goes on being asked.",
+        "智能体已有 {minutes} 分钟没有进展，仍在继续询问。",
+    ),
     "out_of_reach": (
         "The agent no longer offers the way in which this task was begun. I keep looking for it; /cancel gives it up.",
         "智能体不再提供这项任务最初所用的接口。我会继续尝试；发送 /cancel 可放弃。",

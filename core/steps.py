@@ -83,7 +83,8 @@ def _said(turn: "Turn", parts: tuple[Part, ...], id: str = "", attached: Attache
 
 def _status(assembly: "Assembly", pieces: Sequence[Piece], end: "TurnEnd | None") -> tuple[TaskState, tuple[Part, ...]]:
     if end is None:
-        return TaskState.WORKING, assembly.message
+        silent = [piece for piece in pieces if piece.key == "notice:silent_work"]
+        return TaskState.WORKING, _words(silent) or assembly.message
     if assembly.reply is not None:
         return TaskState.COMPLETED, assembly.reply.parts
     if assembly.is_over or end.waits_for_input:

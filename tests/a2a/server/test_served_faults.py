@@ -10,7 +10,7 @@ import pytest
 from a2a.server.port import Send, ServedEvent, ServedTask
 from core.agent import Artifact, ArtifactUpdate, Ask, TaskEvent, TaskState
 from core.errors import Declined, NotAccepted, NotAuthorised
-from core.parts import Text
+from core.parts import Text, text_of
 from core.store import Store
 from tests.a2a.server.desk import ANN, BOB, PATIENT, Desk, desk, each, lines, shown
 from tests.core.turns import is_waiting
@@ -139,6 +139,33 @@ async def test_a_stream_that_falls_silent_is_asked_and_what_it_missed_is_told(st
 
     async with desk(store, agent := FakeAgent(silent), patience=SOON) as there:
         assert lines(await streamed(there)) == ["submitted", "working", "one", "completed"]
+
+
+@pytest.mark.case("A2A-19")
+async def test_a_caller_hears_once_that_its_task_does_not_move_though_it_answered_what_it_was_asked(
+    store: Store,
+) -> None:
+    """Its agent goes on listing the question."""
+
+    async def deaf(ask: Ask) -> AsyncIterator[TaskEvent]:
+        yield task(ask, TaskState.INPUT_REQUIRED, message="May I?", time=1.0)
+
+    async with desk(store, agent := FakeAgent(deaf), patience=replace(SOON, stale=0.1)) as there:
+        asked = await there.send("do it")
+        await there.send("yes", task=asked.id, waits=False)
+
+        async def told() -> ServedTask | None:
+            known = await there.tasks.get(ANN, asked.id)
+            return known if known.message is not None and "nothing new" in text_of(known.message.parts) else None
+
+        known = await until(told)
+        seen = len(agent.gets)
+        await until(lambda: len(agent.gets) > seen + 5)
+
+        assert (asked.state, known.state) == (TaskState.INPUT_REQUIRED, TaskState.WORKING)
+        assert "/cancel" not in str(known.message)
+        assert await there.tasks.get(ANN, asked.id) == known
+        assert len(there.world.events.of("task.silent")) == 1
 
 
 async def test_an_artifact_that_the_whole_task_does_not_have_is_gone(store: Store) -> None:
