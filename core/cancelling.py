@@ -1,19 +1,16 @@
 """Stopping one task: a cancel that comes before the task's id is known is remembered and sent when it is.
 
 A task that does not confirm it is let go of (detached), which the person is told; what it still says is recorded and
-not shown. What the person saw of the answer before the cancel stays. A task that only asked is over for the person at
-once; its agent is told when it can be.
+not shown. What the person saw of the answer before the cancel stays. (Of a task that only asked: core/closing.py.)
 """
 
-import asyncio
 import random
 
-from core.agent import Agent, Road, TaskRef
-from core.errors import AgentError, CancelRefused, Declined, TaskEnded, TaskUnknown
+from core.agent import Road
+from core.errors import AgentError, CancelRefused, TaskEnded, TaskUnknown
 from core.following import Following
-from core.helm import Helm
 from core.progress import Progress
-from core.turn import Disposition, OpenTask, TurnEnd, TurnState
+from core.turn import Disposition, TurnEnd, TurnState
 
 TRIES = 4  # CancelTask calls, with the patience of retries between them
 
@@ -73,18 +70,3 @@ class Cancelling:
             except AgentError:
                 await progress.pause(progress.helm.patience.retry(attempt, random.random()))
         return ""
-
-
-async def close(agent: Agent, task: OpenTask, helm: Helm) -> None:
-    """Tell an agent that its question will not be answered, for as long as a message would be tried."""
-    started, attempt = helm.clock.monotonic(), 0
-    while helm.clock.monotonic() - started <= helm.patience.give_up:
-        try:
-            await agent.cancel(TaskRef(task.task_id, task.context_id, task.binding))
-        except (Declined, TaskUnknown):
-            return
-        except AgentError:
-            await asyncio.sleep(helm.patience.retry(attempt, random.random()))
-            attempt += 1
-        else:
-            return

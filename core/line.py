@@ -113,10 +113,11 @@ class Line:
         await patiently(self.pushes.load, self._telemetry)
         turns = await patiently(self._store.unfinished, self._telemetry)
         unfinished = [turn for turn in turns if turn.address.source.account in accounts]
+        ready = [item for item in await patiently(self._store.ready, self._telemetry) if item.account in accounts]
+        # Both are known before anything begins: what a turn had taken meanwhile would be counted as queued for ever.
         for position, turn in enumerate(unfinished):
             self.lanes.adopt(turn, position * self._rules.patience.stagger if turn.waiting else 0.0)
-        await self.tracker.watch()
-        ready = [item for item in await patiently(self._store.ready, self._telemetry) if item.account in accounts]
         for item in ready:
             self.lanes.add(item)
+        await self.tracker.watch()
         return {"unknown": unknown, "unfinished": len(unfinished), "queued": sum(item.queued for item in ready)}

@@ -160,6 +160,14 @@ class Turns(Protocol):
         """After a start: every turn whose open question is a sign-in, after which its task may go on by itself."""
         ...
 
+    async def untold(self) -> Sequence[OpenTask]:
+        """After a start: every task whose question was closed, and whose agent has yet to be told of that."""
+        ...
+
+    async def told(self, agent: str, task_id: str) -> None:
+        """An agent was told that its question is closed."""
+        ...
+
     async def want_cancel(
         self, conversation: str, before: int, *, person: str | None, everything: bool, now: Instant
     ) -> Cancellation:

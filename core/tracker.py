@@ -11,8 +11,8 @@ from dataclasses import replace
 from functools import partial
 
 from core.agent import Road, Snapshot, StatusUpdate, TaskEvent
-from core.cancelling import close
 from core.clock import Clock, Instant
+from core.closing import Closings
 from core.crashpoint import crashpoint
 from core.delivery import Piece, RenderedPiece
 from core.errors import AgentError, Busy, LeaseLost
@@ -64,7 +64,7 @@ class TaskTracker:
         self._wake_outbox, self._tasks = wake_outbox, tasks
         self.clock, self.telemetry, self.patience = clock, telemetry, patience
         self.pushes, self.files = pushes, files
-        self._vigils = Vigils(self, self._rouse)
+        self._vigils, self._closings = Vigils(self, self._rouse), Closings(self, turns, delegates)
         self.adopt: Callable[[Turn], None] = _nowhere  # how a turn that is at work again gets its lane
         self._pursuits: dict[str, Pursuit] = {}
         self.holders = Holders()
@@ -129,15 +129,13 @@ class TaskTracker:
         return len(found)
 
     def let_go(self, tasks: Sequence[OpenTask]) -> None:
-        """Tell agents that nobody will answer their questions; by this process only, since nothing waits for it."""
+        """Tell agents that nobody will answer their questions."""
         for task in tasks:
-            delegate = self._delegates.get(task.agent)
             if task.thread and (follower := self._followers.get(task.account)) is not None:
                 follower.cancelled(task.thread, self.clock.now())
             self.wake(task.told)
             self._vigils.end_of_task(task.agent, task.task_id)
-            if delegate is not None and task.task_id:
-                self.spawn(partial(close, delegate.agent, task, self), f"let go {task.task_id}")
+            self._closings.tell(task)
             target = self.pushes.of_task(task.agent, task.task_id)
             if target is not None:
                 self.spawn(partial(self.pushes.close, target), f"let go {target.id}")
@@ -215,7 +213,8 @@ class TaskTracker:
                 await self.look_again(target.turn)
 
     async def watch(self) -> None:
-        """After a start: go on watching tasks that may go on by themselves."""
+        """After a start: go on watching tasks that may go on by themselves, and telling of closed questions."""
+        await self._closings.tell_the_rest()
         for turn in await patiently(self._turns.watched, self.telemetry):
             self._vigils.keep(turn)
 

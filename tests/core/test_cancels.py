@@ -7,15 +7,12 @@ from dataclasses import replace
 import pytest
 
 from core.agent import Artifact, Ask, Snapshot, TaskEvent, TaskRef, TaskState
-from core.errors import (
-    CancelRefused,
-    NotAccepted,
-    Unreachable,
-)
+from core.errors import AgentError, CancelRefused, NotAccepted, TaskEnded, TaskUnknown, Unreachable
 from core.parts import Text
 from core.session import Bounds
 from core.store import Store
 from tests.doubles.agent import FakeAgent, Parked, task, task_id
+from tests.doubles.plugin import FakePlugin
 from tests.doubles.world import SOON, world
 from tests.waiting import until
 
@@ -148,3 +145,46 @@ async def test_an_agent_that_cannot_be_reached_just_then_is_told_later_that_its_
         agent.cancel_error = None
         ask = agent.asks[0]
         await until(lambda: agent.tasks[task_id(ask)] == task(ask, TaskState.CANCELED))
+
+
+async def asks(ask: Ask) -> AsyncIterator[TaskEvent]:
+    yield task(ask, TaskState.INPUT_REQUIRED, message="Which day?", time=1.0)
+
+
+@pytest.mark.parametrize("command", ["/cancel", "/new"])
+async def test_an_agent_that_was_not_told_before_a_kill_that_its_question_is_closed_is_told_after_it(
+    store: Store, command: str
+) -> None:
+    agent = FakeAgent(asks)
+    async with world(store, agent) as desk:
+        await desk.says("book")
+        await desk.plugin.until(1)
+        agent.cancel_error = Unreachable("connection refused")
+        await desk.says(command)
+        await until(lambda: agent.cancels)
+    agent.cancel_error = None
+    agent.cancels.clear()
+    async with world(store, agent):
+        await until(lambda: agent.cancels == [task_id(agent.asks[0])])
+
+
+@pytest.mark.parametrize("refusal", [None, CancelRefused("no"), TaskEnded("over"), TaskUnknown("what?")])
+async def test_an_agent_that_was_told_that_its_question_is_closed_is_not_told_again(
+    store: Store, refusal: AgentError | None
+) -> None:
+    agent = FakeAgent(asks)
+    agent.cancel_error = refusal
+    async with world(store, agent) as desk:
+        await desk.says("book")
+        await desk.plugin.until(1)
+        await desk.says("/cancel")
+        await until(lambda: agent.cancels)
+
+        async def nobody() -> bool:
+            return not await store.untold()
+
+        await until(nobody)
+    async with world(store, agent, FakePlugin()) as after:
+        await after.says("hello", keys=("u:9",), message_id="m9")
+        await after.plugin.until(1)
+    assert len(agent.cancels) == 1

@@ -421,6 +421,12 @@ class MemoryStore(FollowedTables):
                     told.append((there.id, there.address.source.account))
         return Cancellation((turn,) if turn else (), dropped, closed, tuple(told))
 
+    async def untold(self) -> Sequence[OpenTask]:
+        return list(self._untold.values())
+
+    async def told(self, agent: str, task_id: str) -> None:
+        self._untold.pop((agent, task_id), None)
+
     async def mark_cancel(self, turn: str) -> bool:
         held = self._turns.get(turn)
         if held is None or held.state not in AT_WORK:
@@ -432,6 +438,7 @@ class MemoryStore(FollowedTables):
         task = self._tasks.get((lane.agent, lane.task_id))
         if task is not None and is_open(task.state.value, task.disposition.value):
             self._tasks[lane.agent, lane.task_id] = replace(task, disposition=Disposition.DETACHED)
+            self._untold[lane.agent, lane.task_id] = OpenTask(lane.agent, task.task_id, task.context_id, task.binding)
         lane.task_id, lane.asks = "", ""
         lane.state = "cancelled" if lane.state == "waiting" else lane.state
 

@@ -14,7 +14,7 @@ from core.identity import Address, Person, Source
 from core.ids import new_id
 from core.push import PushTarget
 from core.store import HeldWindow
-from core.turn import RemoteTask, Turn, TurnState
+from core.turn import OpenTask, RemoteTask, Turn, TurnState
 from gateway.store.rules import Policy
 
 ACTIVE = ("queued", "running", "waiting")
@@ -120,6 +120,7 @@ class Tables:
         self._contexts: dict[tuple[str, str, int], str] = {}
         self._tasks: dict[tuple[str, str], RemoteTask] = {}
         self._owners: dict[tuple[str, str], str] = {}  # of remote tasks: the newest turn
+        self._untold: dict[tuple[str, str], OpenTask] = {}
         self._deliveries: dict[str, DeliveryRow] = {}
         self._push_targets: dict[str, PushTarget] = {}
         self._state: dict[tuple[str, str], tuple[str, int]] = {}

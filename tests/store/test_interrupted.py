@@ -105,3 +105,20 @@ async def test_an_operator_closes_a_question(sqlite: SqliteStore) -> None:
 @pytest.mark.parametrize("id", ["1x", "", "-1"])
 async def test_what_is_no_id_of_a_task_finds_none(sqlite: SqliteStore, id: str) -> None:
     assert await sqlite.reply(id, "Friday") is None
+
+
+# ---------------------------------------------------------------------------------------------- closed questions
+
+
+async def test_a_closed_question_is_to_be_told_to_its_agent_until_it_was(line: Line) -> None:
+    turn = await line.begin(await line.say())
+    await line.observe(asking(turn, task_id="t"))
+    assert await line.store.untold() == []
+
+    (closed,) = await line.store.renew(turn.conversation, line.clock.now())
+
+    assert (closed.task_id, list(await line.store.untold())) == ("t", [closed])
+    await line.store.told(closed.agent, "another")
+    assert list(await line.store.untold()) == [closed]
+    await line.store.told(closed.agent, "t")
+    assert await line.store.untold() == []

@@ -49,8 +49,8 @@ WHERE n = ? AND state = 'queued' AND resume = 0 AND NOT EXISTS (SELECT 1 FROM en
     WHERE e.thread = thread.n AND e.seq > thread.taken AND e.state = 'queued');
 
 -- name: detach_task
--- Nobody will answer it any more.
-UPDATE remote_task SET disposition = 'detached' WHERE agent = ? AND task_id = ? AND disposition = 'tracked';
+-- Nobody will answer it any more, which its agent has yet to hear.
+UPDATE remote_task SET disposition = 'detached', is_untold = 1 WHERE agent = ? AND task_id = ? AND disposition = 'tracked';
 
 -- name: drop_resume
 UPDATE thread SET resume = 0 WHERE n = ?;

@@ -203,6 +203,12 @@ class SqliteStore:
     async def watched(self) -> Sequence[Turn]:
         return await self._run(interrupted.watched)
 
+    async def untold(self) -> Sequence[OpenTask]:
+        return await self._run(interrupted.untold)
+
+    async def told(self, agent: str, task_id: str) -> None:
+        await self._run(lambda tx: interrupted.told(tx, agent, task_id))
+
     async def reply(self, task: str, text: str) -> Ready | None:
         """Queue an operator's words as the answer to what a task (its record's id) asks; None when it asks nothing."""
         now = self._clock.now()

@@ -91,3 +91,13 @@ def watched(tx: Tx) -> list[Turn]:
     tx.flush()
     rows = tx.execute(SQL["watched"]).fetchall()
     return [turn for (n,) in rows if (turn := read_turn(tx, n)) is not None]
+
+
+def untold(tx: Tx) -> list[OpenTask]:
+    tx.flush()
+    return [OpenTask(*row) for row in tx.execute(SQL["untold"]).fetchall()]
+
+
+def told(tx: Tx, agent: str, task_id: str) -> None:
+    tx.flush()
+    tx.execute(SQL["told"], (agent, task_id))

@@ -26,3 +26,9 @@ SELECT n.n FROM thread t INDEXED BY thread_active JOIN turn n ON n.n = t.turn
     JOIN remote_task k ON k.agent = t.agent AND k.task_id = t.task_id
 WHERE t.is_active = 1 AND t.state = 'waiting' AND t.wake_kind = 'input' AND k.state = 'auth-required'
 ORDER BY n.n;
+
+-- name: untold
+SELECT agent, task_id, context_id, binding FROM remote_task INDEXED BY remote_task_untold WHERE is_untold = 1 ORDER BY id;
+
+-- name: told
+UPDATE remote_task SET is_untold = 0 WHERE agent = ? AND task_id = ?;

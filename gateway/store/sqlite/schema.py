@@ -29,6 +29,7 @@ VERSIONS = (
     Version(6, "0006_reply_window.sql", "answers that ride on a pending request", oldest_code=1),
     Version(7, "0007_served_beside.sql", "what is said beside a served task", oldest_code=1),
     Version(8, "0008_tasks_owned.sql", "a remote task stays with its conversation", oldest_code=1),
+    Version(9, "0009_tasks_untold.sql", "closed questions whose agents have yet to be told", oldest_code=1),
 )
 CODE = VERSIONS[-1].number
 

@@ -1,0 +1,53 @@
+"""Questions that nobody will answer any more: their agents are told, by a cancel, over restarts too.
+
+A task that only asked is over for its person at once. That its agent has yet to be told is stored with that, and is so
+until the agent answered, whatever it says: a kill in between leaves nothing open there.
+"""
+
+import asyncio
+import random
+from collections.abc import Mapping
+from functools import partial
+
+from core.agent import Agent, TaskRef
+from core.errors import AgentError, Declined, TaskUnknown
+from core.helm import Delegate, Helm
+from core.persistence import patiently
+from core.store import Turns
+from core.turn import OpenTask
+
+
+class Closings:
+    def __init__(self, helm: Helm, turns: Turns, delegates: Mapping[str, Delegate]) -> None:
+        self._helm, self._turns, self._delegates = helm, turns, delegates
+
+    def tell(self, task: OpenTask) -> None:
+        """Soon; by this process, since nothing waits for it, or else by the next one."""
+        delegate = self._delegates.get(task.agent)
+        if delegate is not None and task.task_id:
+            self._helm.spawn(partial(self._tell, delegate.agent, task), f"let go {task.task_id}")
+
+    async def tell_the_rest(self) -> None:
+        """After a start: what the last process did not come to."""
+        for position, task in enumerate(await patiently(self._turns.untold, self._helm.telemetry)):
+            asyncio.get_running_loop().call_later(position * self._helm.patience.stagger, self.tell, task)
+
+    async def _tell(self, agent: Agent, task: OpenTask) -> None:
+        if await self._is_told(agent, task):
+            await patiently(lambda: self._turns.told(task.agent, task.task_id), self._helm.telemetry)
+
+    async def _is_told(self, agent: Agent, task: OpenTask) -> bool:
+        """Tried for as long as a message would be."""
+        clock, patience, attempt = self._helm.clock, self._helm.patience, 0
+        started = clock.monotonic()
+        while clock.monotonic() - started <= patience.give_up:
+            try:
+                await agent.cancel(TaskRef(task.task_id, task.context_id, task.binding))
+            except (Declined, TaskUnknown):
+                return True
+            except AgentError:
+                await asyncio.sleep(patience.retry(attempt, random.random()))
+                attempt += 1
+            else:
+                return True
+        return False
