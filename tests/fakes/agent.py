@@ -51,6 +51,7 @@ class ScriptedAgent(Loopback):
         streaming: bool = True,
         pushes: bool = False,
         lists_tasks: bool = True,
+        deduplicates: bool = False,
         auth: Auth | None = None,
         on_cancel: CancelMode = "honoured",
     ) -> None:
@@ -71,11 +72,13 @@ class ScriptedAgent(Loopback):
         self.pushes = pushes  # offered, and configurations are kept; a test sends the pushes itself
         self.push_configs: dict[str, dict[str, Any]] = {}  # by their id, in the words of 1.0 (the URL) or as they came
         self.lists_tasks = lists_tasks
+        self.deduplicates = deduplicates  # a message that comes again is answered with the task it made (section 3.3.1)
         self.auth = auth
         self.on_cancel = on_cancel
         self.calls: list[RpcCall] = []
         self.message_counts: Counter[str] = Counter()  # messages accepted, by messageId
         self.tasks = Tasks()
+        self._taken: dict[str, AgentTask] = {}  # by messageId
         self.errors: list[Exception] = []
         self._next: deque[AgentScript] = deque()
         self._book = ScriptBook()
@@ -130,6 +133,7 @@ class ScriptedAgent(Loopback):
         """Lose every task and stop its work, like an agent that kept them in memory and was restarted."""
         self._work.stop()
         self.tasks.forget()
+        self._taken.clear()
         self.changes.mark()
 
     async def restart(self) -> None:
@@ -272,11 +276,16 @@ class ScriptedAgent(Loopback):
         push = (call.params.get("configuration") or {}).get("taskPushNotificationConfig")
         if push:
             self._keep_push(push)
-        asked = self._work.task_for(call)
-        self.message_counts[call.message_id] += 1
+        again = self._taken.get(call.message_id) if self.deduplicates else None
+        asked = again or self._work.task_for(call)
         # Listening starts before the work does, so that no event can slip through between the two.
         listener = self.tasks.listen(asked.id)
-        self._work.start(self._next.popleft() if self._next else self.behaviour, call, asked)
+        if again is None:
+            self.message_counts[call.message_id] += 1
+            self._taken[call.message_id] = asked
+            self._work.start(self._next.popleft() if self._next else self.behaviour, call, asked)
+        else:
+            listener.frames.put_nowait(again.frame(task()))
         if streaming:
             return partial(write_stream, request, call, self.tasks, asked.id, listener)
         return partial(answer_when_done, request, call, self.tasks, asked, listener)

@@ -109,6 +109,19 @@ async def test_a_message_is_answered_by_a_completed_task(client: Client) -> None
         assert agent.calls_of("SendMessage")[0].headers["a2a-version"] == "1.0"
 
 
+async def test_a_message_that_comes_again_makes_a_second_task_unless_the_agent_deduplicates(client: Client) -> None:
+    async with ScriptedAgent() as agent:
+        for deduplicates, tasks in ((False, 2), (True, 3)):
+            agent.deduplicates = deduplicates
+            text = f"once {deduplicates}"
+            first = (await client.call(agent, "SendMessage", message=user(text)))["result"]["task"]
+            again = (await client.call(agent, "SendMessage", message=user(text)))["result"]["task"]
+            assert (first["id"] == again["id"], len(list(agent.tasks))) == (deduplicates, tasks)
+        streamed = [event async for event in client.stream(agent, "SendStreamingMessage", message=user(text))]
+        assert [state_of(event["task"]) for event in streamed] == ["TASK_STATE_COMPLETED"]
+        assert agent.message_counts == {"m-once False": 2, "m-once True": 1}
+
+
 async def test_a_message_may_be_answered_without_a_task(client: Client) -> None:
     async with ScriptedAgent(echo_message) as agent:
         answer = await client.call(agent, "SendMessage", message=user("hi", contextId="c1"))

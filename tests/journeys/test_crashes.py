@@ -44,7 +44,7 @@ EVERYWHERE = [
     if not point.startswith("window.")  # which this channel has none of
 ]
 WHILE_RECEIVING = [point for point in POINTS if point.startswith("ingress.")]
-WHILE_ASKING = ["router.after_claim", "a2a.after_send", "task.after_observe"]
+SENDS = {"router.after_claim": 1, "a2a.after_send": 2, "task.after_observe": 1}  # of a message, over both processes
 
 
 async def die_and_come_back(gateway: GatewayProcess, telegram: FakeTelegram, point: str) -> int | None:
@@ -87,15 +87,19 @@ async def test_a_process_that_dies_while_it_polls_answers_each_update_once(
 
 @pytest.mark.case("A2A-16")
 @pytest.mark.case("F05")
-@pytest.mark.parametrize("point", WHILE_ASKING)
+@pytest.mark.parametrize(("point", "sends"), SENDS.items())
 async def test_an_agent_that_deduplicates_is_asked_again_and_nothing_stays_unknown(
-    point: str, telegram: FakeTelegram, agent: ScriptedAgent, gateway: GatewayProcess
+    point: str, sends: int, telegram: FakeTelegram, agent: ScriptedAgent, gateway: GatewayProcess
 ) -> None:
+    """It lists no tasks, so that only asking again can tell."""
+    agent.deduplicates, agent.lists_tasks = True, False
     gateway.configure("agents.remote", resubmit="same_message_id")
     await die_and_come_back(gateway, telegram, point)
     await telegram.wait_for_text(CHAT, ANSWER)
     summary = await gateway.at_rest()
-    assert (telegram.texts(CHAT), summary["unknown"], len(agent.message_counts)) == ([ANSWER], 0, 1)
+    assert (telegram.texts(CHAT), summary["unknown"]) == ([ANSWER], 0)
+    assert (len(agent.calls_of("SendStreamingMessage")), len(list(agent.tasks))) == (sends, 1)
+    assert list(agent.message_counts.values()) == [1]
 
 
 @pytest.mark.case("F05")
