@@ -639,7 +639,8 @@ async def test_no_preview_shows_what_is_anothers(store: Store) -> None:
             yield ArtifactUpdate(task_id(first), context(first), Artifact("a1", (Text("for ann alone"),)))
             await asyncio.Event().wait()
 
-    agent, plugin = FakeAgent(mixes_up), FakePlugin(Capabilities(previews=True))
+    agent, plugin = FakeAgent(mixes_up), FakePlugin(Capabilities(previews=True, preview_interval=0.01))
+    agent.find_error = Unreachable("busy")  # so that the message is looked for a while
     async with world(store, agent, plugin) as desk:
         await desk.says("work")
         await desk.plugin.until(1)
