@@ -23,7 +23,6 @@ from core.telemetry import Telemetry
 from core.tracker import TaskTracker
 
 
-
 @dataclass(frozen=True, slots=True)
 class Parties:
     """Whom a line joins. Accounts are fixed while it runs; delegates may come and go."""
