@@ -20,14 +20,16 @@ from core.pacing import Limits, Pacer
 from core.parts import text_of
 from core.persistence import patiently
 from core.plugin import AgentPlugin
-from core.settling import settle
+from core.settling import BACKOFF_FIRST, settle
 from core.store import Deliveries, NotBefore, ReplyWindows, Settlement
 from core.telemetry import Telemetry
 from core.window import Ride, Windows
 
 SEND_LIMIT = 120.0  # seconds for one attempt in all; the plugin's own phases are shorter
 NO_ROOM = Rejected(Refusal.UNAVAILABLE, "the reply that was under way could not carry it")
-NOT_YET = Rejected(Refusal.UNAVAILABLE, "it can be sent no more, and a request is open that may carry it")
+NOT_YET = Rejected(
+    Refusal.WINDOW_CLOSED, "it can be sent no more, and a request is open that may carry it", retry_after=BACKOFF_FIRST
+)
 CONCURRENT = 64  # attempts of one account at once
 
 

@@ -35,6 +35,8 @@ def _rejected(delivery: Delivery, no: Rejected, now: Instant, jitter: float) -> 
             return Settlement(delivery, DeliveryState.QUEUED, reason, due=now + ACCOUNT_RETRY)
         case Refusal.MOVED:
             return Settlement(delivery, DeliveryState.QUEUED, reason, due=now, moved_to=no.moved_to)
+        case Refusal.WINDOW_CLOSED if no.retry_after:
+            return Settlement(delivery, DeliveryState.QUEUED, reason, due=now + no.retry_after)
         case Refusal.WINDOW_CLOSED:
             return Settlement(delivery, DeliveryState.WAITING_FOR_USER, reason)
         case Refusal.BLOCKED | Refusal.NO_TOPIC:

@@ -14,6 +14,7 @@ from core.envelope import Inbound
 from core.identity import Address, Source, language_of
 from core.ids import new_id
 from core.notices import NOTICES, counted, sentence
+from core.outbox import NOT_YET
 from core.pacing import Limits, Pacer
 from core.parts import Data, File, Part, Text, part_from_json, part_to_json
 from core.patience import Patience
@@ -166,6 +167,15 @@ def test_what_was_certainly_not_taken_is_repeated_with_growing_pauses() -> None:
     no = Rejected(Refusal.UNAVAILABLE, "connection refused")
     due = settle(DELIVERY, no, 10, on_unknown="ask", jitter=0.5).due
     assert due == pytest.approx(14)
+
+
+@pytest.mark.parametrize("attempt", [1, 6])
+def test_what_a_request_that_is_open_may_carry_is_looked_at_again_soon_however_often_it_was_tried(attempt: int) -> None:
+    tried = replace(DELIVERY, attempt=attempt)
+    found = settle(tried, NOT_YET, 10, on_unknown="ask", jitter=0.5)
+    assert (found.state, found.due) == (DeliveryState.QUEUED, 11)
+    closed = settle(tried, Rejected(Refusal.WINDOW_CLOSED, ""), 10, on_unknown="ask", jitter=0.5)
+    assert closed.state is DeliveryState.WAITING_FOR_USER
 
 
 def test_a_dead_address_is_dead_whole_and_bad_content_alone() -> None:
