@@ -9,12 +9,14 @@ jumps. Only a later time takes its place: old ones that are sent again cannot dr
 from core.clock import Clock
 
 FRESH = 300.0  # seconds that a signed time is good for, either way; the platform signs each request anew
+TIME_DIGITS = 12  # of a time, at most; Python reads no number of thousands of digits
 
 
 class Freshness:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._ahead: float | None = None  # seconds by which the platform's time is ahead of the monotonic clock
+        self._latest = 0  # of the times that the platform signed
 
     def agrees(self, at: int) -> bool:
         """Whether this machine's wall clock says so."""
@@ -26,5 +28,10 @@ class Freshness:
 
     def signed(self, at: int) -> None:
         """The platform signed this time, and it was fresh."""
+        self._latest = max(self._latest, at)
         ahead = at - self._clock.monotonic()
         self._ahead = ahead if self._ahead is None else max(self._ahead, ahead)
+
+    def is_again(self, at: int) -> bool:
+        """Whether it may be one that is sent again: the platform signed it, or a later one, while it was fresh."""
+        return at <= self._latest

@@ -19,6 +19,7 @@ from aiohttp import web
 from core.delivery import Delivery, Op
 from core.notices import sentence
 from core.window import ReplyWindow
+from plugins.wechat.freshness import TIME_DIGITS
 from plugins.wechat.render import TEXT_LIMIT
 
 REQUESTS = 3  # with the same message, before the platform gives up
@@ -63,7 +64,8 @@ class Pace:
         Earlier requests may have come while nobody was here to see them. It counts whole seconds and, as far as is
         known, signs each request anew. Never so long that the request itself would be too late.
         """
-        age = int(asked) - int(created) - 1 if created.isascii() and created.isdigit() else 0
+        is_time = created.isascii() and created.isdigit() and len(created) <= TIME_DIGITS
+        age = int(asked) - int(created) - 1 if is_time else 0
         return min(max(0.0, age), self.all_requests - self.patience)
 
     def left(self, began: float, share: float = 1.0) -> float:

@@ -26,7 +26,7 @@ from core.plugin import Accepted, Admission, Duplicate, Intake
 from core.window import Gather, ReplyWindow
 from plugins.wechat import xml
 from plugins.wechat.cipher import BadSeal, Seal, is_signature, opened, signature
-from plugins.wechat.freshness import FRESH, Freshness
+from plugins.wechat.freshness import FRESH, TIME_DIGITS, Freshness
 from plugins.wechat.health import Health
 from plugins.wechat.incoming import Incoming, without_files
 from plugins.wechat.passive import (
@@ -106,21 +106,22 @@ class Webhook:
 
     def _check_query(self, request: web.Request) -> None:
         at, nonce, given = (_one(request, name) for name in ("timestamp", "nonce", "signature"))
-        is_fresh = at.isascii() and at.isdigit() and len(at) <= 12 and self._freshness.is_fresh(int(at))
+        is_fresh = at.isascii() and at.isdigit() and len(at) <= TIME_DIGITS and self._freshness.is_fresh(int(at))
         if not at or not nonce or not is_signature(given, self._token, at, nonce):
             if is_fresh and nonce and len(given) == SIGNATURE:
                 self._health.signed_otherwise()
             raise _forbidden("bad_signature")
         if not is_fresh:
-            self._found_stale()
+            self._found_stale(at)
             raise _forbidden("stale_signature")
         self._freshness.signed(int(at))
         self._health.signed(self._clock.now(), is_clock_right=self._freshness.agrees(int(at)))
 
-    def _found_stale(self) -> None:
+    def _found_stale(self, at: str) -> None:
         """Somebody sends an old query again; or, where no good push came just now, a clock is wrong."""
         self._health.counts["stale_queries"] += 1
-        if self._clock.monotonic() - self._good_at > FRESH:
+        is_again = at.isascii() and at.isdigit() and len(at) <= TIME_DIGITS and self._freshness.is_again(int(at))
+        if not is_again and self._clock.monotonic() - self._good_at > FRESH:
             self._health.unread("stale")
 
     def _check_push(self, request: web.Request) -> None:

@@ -6,6 +6,7 @@ import time
 import pytest
 
 from core.access import Access
+from core.clock import SystemClock
 from core.errors import StoreUnavailable
 from core.store import Store
 from tests.fakes.wechat import AES_KEY, TOKEN, FakeWechat
@@ -105,6 +106,34 @@ async def test_a_clock_that_is_wrong_is_said_and_an_old_query_that_is_sent_again
         assert there.plugin.health["trouble"] == ""
         assert (await there.pushes.post(old[1], old[0])).status == 403
         assert there.plugin.health["trouble"] == ""
+
+
+async def test_an_old_query_that_is_sent_again_while_nobody_writes_is_no_trouble(
+    platform: FakeWechat, store: Store
+) -> None:
+    """The platform signed it in its time, so that it says nothing of a clock."""
+    clock = Later()
+    async with account(platform, store, clock=clock, options={"clock": clock}) as there:
+        old = there.pushes.signed("<xml></xml>")
+        assert (await there.pushes.post(old[1], old[0])).status == 200
+        clock.seconds = 420.0
+        assert (await there.pushes.post(old[1], old[0])).status == 403
+        assert there.plugin.health["trouble"] == ""
+        ahead = there.pushes.signed("<xml></xml>", there.pushes.query(at=time.time() + 840))
+        assert (await there.pushes.post(ahead[1], ahead[0])).status == 403
+        assert "set this machine's clock" in str(there.plugin.health["trouble"])
+
+
+class Later(SystemClock):
+    """So many seconds later, by both clocks."""
+
+    seconds = 0.0
+
+    def now(self) -> float:
+        return super().now() + self.seconds
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.seconds
 
 
 @pytest.mark.case("SEC-05")

@@ -49,6 +49,14 @@ async def test_a_quick_answer_rides_on_its_push_and_is_presumed(platform: FakeWe
         assert platform.calls["message/custom/send"] == 0
 
 
+@pytest.mark.parametrize("created", ["", "-1", "soon", "٣", "9" * 30, "9" * 5000])
+async def test_a_message_whose_time_is_none_is_answered_as_any_other(
+    platform: FakeWechat, store: Store, created: str
+) -> None:
+    async with account(platform, store) as there:
+        assert (await there.pushes.says(ANN, "hello", CreateTime=created)).reply == "HELLO"
+
+
 @pytest.mark.case("WX-01")
 @pytest.mark.case("T10")
 async def test_three_requests_for_one_message_are_one_task_each_answered_in_time(
