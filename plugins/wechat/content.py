@@ -2,9 +2,9 @@
 
 The platform gives a file as an attachment, with the type of what it is, and says in JSON, with HTTP 200 as well, that
 there is none or where a video is ("Get temporary media", developer guide, read 2026-08). What stands on the way, a
-proxy or a portal, answers with whatever it has: a page, a word, a picture of its own. So the head has to say that this
-is a file, and the bytes may say nothing else. Headerless voice (Speex) says nothing of itself and is believed; words
-are not.
+proxy or a portal, answers with whatever it has: a page, a word, a picture of its own. So the bytes have to be seen to
+be what was asked for, or the head has to say so and the bytes nothing else. Headerless voice (Speex) says nothing of
+itself and is believed; words are not.
 """
 
 from core.doors.outbound import Answer
@@ -17,10 +17,13 @@ _BEGINNINGS: tuple[tuple[bytes, str], ...] = (  # "": of no media at all
     (b"\xff\xd8\xff", "image"),
     (b"GIF8", "image"),
     (b"#!AMR", "audio"),
+    (b"#!SILK", "audio"),
     (b"\x02#!SILK", "audio"),
     (b"ID3", "audio"),
     (b"\x1f\x8b", ""),
 )
+_BOXES = {b"M4A ": "audio", b"heic": "image", b"heix": "image", b"mif1": "image", b"avif": "image"}  # else it is video
+_CHUNKS = {b"WEBP": "image", b"WAVE": "audio", b"AVI ": "video"}
 _MARKS = (b"\xef\xbb\xbf", b"\xfe\xff", b"\xff\xfe")  # of words in UTF-8 and UTF-16
 # Bytes that no words have, in any encoding that is in use (MIME Sniffing Standard, "binary data byte").
 _BINARY = frozenset(range(0x20)) - frozenset(b"\t\n\f\r\x1b")
@@ -35,7 +38,7 @@ def is_file(answer: Answer, kind: str) -> bool:
         return False
     if media_type_of(answer):
         return media_type_of(answer).startswith(f"{kind}/")
-    return _said_type(answer) in _UNTYPED and (_is_attachment(answer) or seen == kind)
+    return seen == kind or (_said_type(answer) in _UNTYPED and _is_attachment(answer))
 
 
 def media_type_of(answer: Answer) -> str:
@@ -59,4 +62,8 @@ def _kind_of(content: bytes) -> str | None:
     for beginning, kind in _BEGINNINGS:
         if content.startswith(beginning):
             return kind
+    if content[4:8] == b"ftyp":
+        return _BOXES.get(content[8:12], "video")
+    if content.startswith(b"RIFF"):
+        return _CHUNKS.get(content[8:12])
     return "" if content.startswith(_MARKS) or _BINARY.isdisjoint(content[:WORDS]) else None
