@@ -2,13 +2,14 @@
 
 import contextlib
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 
 from aiohttp import web
 
 from config.settings import GatewaySettings
 from core.doors.ingress import Ingress, IngressLimits, Refusal
 from core.doors.listener import Listener
-from gateway import gauges
+from gateway import gauges, open_files
 from gateway.api import ControlApi
 from gateway.composition import ConfiguredLine
 from gateway.front_page import front_page
@@ -29,9 +30,7 @@ async def listening(
 ) -> AsyncIterator[str]:
     """The address, at which requests are answered until the exit."""
     gateway = line.settings.gateway
-    limits = IngressLimits(
-        body=gateway.body_limit, body_deadline=gateway.body_deadline, head_deadline=gateway.head_deadline
-    )
+    limits = _limits(gateway, telemetry)
     gauges.watch(
         telemetry.metrics,
         queue=line.lanes,
@@ -48,6 +47,18 @@ async def listening(
         telemetry.event("gateway.listening", address=where, version=VERSION, configuration=line.settings.origin)
         yield where
         health.is_draining = True
+
+
+def _limits(gateway: GatewaySettings, telemetry: Telemetry) -> IngressLimits:
+    """Of connections as many as the process may open files for."""
+    limits = IngressLimits(
+        body=gateway.body_limit, body_deadline=gateway.body_deadline, head_deadline=gateway.head_deadline
+    )
+    files = open_files.raise_limit()
+    connections = open_files.connections(files, limits.connections)
+    if connections < limits.connections:
+        telemetry.event("gateway.few_files", level="warning", files=files, connections=connections)
+    return replace(limits, connections=connections)
 
 
 def _application(

@@ -12,6 +12,7 @@ import hypothesis
 import pytest
 from _pytest.terminal import TerminalReporter
 
+from gateway.open_files import raise_limit
 from tests import unsteady
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -28,6 +29,7 @@ hypothesis.settings.load_profile("frontdesk")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    raise_limit()  # for the journeys that open a thousand connections
     for marker in MARKERS:
         config.addinivalue_line("markers", marker)
 

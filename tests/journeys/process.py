@@ -43,6 +43,7 @@ class GatewayProcess:
         self.config = config
         self.env: dict[str, str] = {}  # beside the test's own environment
         self.path = [ROOT]  # where the process finds modules, beside its installed ones
+        self.before: list[str] = []  # a command that runs the process as its arguments say
         self.lines: list[str] = []  # everything the processes said on standard error, in order
         self.private: set[str] = {OPERATOR}
         self.expected_errors: set[str] = set()  # events that may be of level error in this test
@@ -104,7 +105,7 @@ class GatewayProcess:
         assert not self.is_running, "the gateway is running already"
         armed = {"FRONTDESK_CRASHPOINT": crashpoint} if crashpoint else {}
         self._process = await asyncio.create_subprocess_exec(
-            *[sys.executable, "-m", "gateway", "run", *self._options()],
+            *[*self.before, sys.executable, "-m", "gateway", "run", *self._options()],
             cwd=self.folder,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, self.path)), **self.env, **armed},
             stdin=asyncio.subprocess.DEVNULL,

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+from contextlib import suppress
 
 import pytest
 
@@ -14,6 +15,7 @@ from tests.fakes.telegram import FakeTelegram
 from tests.fakes.telegram_responses import bad_request
 from tests.fakes.telegram_updates import WebhookAttempt
 from tests.journeys.process import GatewayProcess, admitted
+from tests.waiting import within
 
 CHAT, OTHER = 7, 8
 
@@ -207,3 +209,30 @@ async def test_a_stop_with_nothing_at_work_waits_for_nothing(gateway: GatewayPro
     os.kill(gateway.pid, signal.SIGINT)
     assert await gateway.ended() == 0
     assert "waits" not in (await gateway.event("gateway.draining"))
+
+
+@pytest.mark.case("T79")
+async def test_more_connections_than_files_may_be_open_are_closed_and_the_rest_of_the_line_goes_on(
+    telegram: FakeTelegram, gateway: GatewayProcess
+) -> None:
+    gateway.before = ["/bin/sh", "-c", 'ulimit -n 128; exec "$@"', "sh"]
+    await gateway.start()
+    few = await gateway.event("gateway.few_files")
+    assert (few["files"], few["connections"]) == (128, 64)
+    idle = [await asyncio.open_connection("127.0.0.1", gateway.port) for _ in range(300)]
+    try:
+        ends = [asyncio.ensure_future(closed(reader)) for reader, _ in idle]
+        async with within(20):
+            for _, end in zip(range(300 - 64), asyncio.as_completed(ends), strict=False):
+                await end
+    finally:
+        for _, writer in idle:
+            writer.close()
+    assert await gateway.status("/healthz") == 200
+    telegram.user_says(CHAT, "whoever comes behind them")
+    await telegram.wait_for_text(CHAT, "whoever comes behind them", timeout=20)
+
+
+async def closed(reader: asyncio.StreamReader) -> None:
+    with suppress(ConnectionError):
+        assert await reader.read() == b""
