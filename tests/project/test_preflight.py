@@ -42,10 +42,12 @@ def test_an_old_python_is_named_with_what_is_needed(capsys: pytest.CaptureFixtur
 
 
 def test_a_foreign_distribution_on_the_path_ends_the_start_with_one_sentence_and_2(tmp_path: Path) -> None:
-    metadata = tmp_path / "a2a_sdk-1.3.0.dist-info"
+    metadata, package = tmp_path / "a2a_sdk-1.3.0.dist-info", tmp_path / "a2a"
     metadata.mkdir()
+    package.mkdir()
+    (package / "__init__.py").touch()  # from 3.13 on a file that is listed and not there does not count
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: a2a-sdk\nVersion: 1.3.0\n")
-    (metadata / "RECORD").write_text("a2a/__init__.py,,\na2a/server.py,,\n")
+    (metadata / "RECORD").write_text("a2a/__init__.py,,\n")
     start = f"import sys; sys.path[:0] = [{str(ROOT)!r}]; sys.path.append({str(tmp_path)!r})"
     program = f"{start}; from gateway.preflight import preflight; preflight()"
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=False)

@@ -27,7 +27,7 @@ WHOLE_TABLES = {
     "targets",  # once after a start
 }
 
-SMALL = r"INDEX|CONSTANT|SCAN (r|recent|json_each|\()"  # a (partial) index, values, the newest messages
+SMALL = r"INDEX|CONSTANT|VALUES|SCAN (r|recent|json_each|\()"  # a (partial) index, values, the newest messages
 
 
 @pytest.fixture(scope="module")
