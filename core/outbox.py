@@ -49,7 +49,7 @@ class _Lane:
     busy: bool = False
     is_group: bool = False
     timer: asyncio.TimerHandle | None = None
-    throttled_until: float = 0.0  # wall clock
+    throttled_until: float = 0.0  # monotonic
 
 
 class Outbox:
@@ -89,7 +89,7 @@ class Outbox:
 
     def is_throttled(self, conversation: str) -> bool:
         lane = self._lanes.get(conversation)
-        return lane is not None and lane.throttled_until > self._clock.now()
+        return lane is not None and lane.throttled_until > self._clock.monotonic()
 
     async def recover(self) -> int:
         """After a start: attempts that had begun are unknown; everything else queued goes on. How many were unknown.
@@ -149,7 +149,7 @@ class Outbox:
         elif due is not None:
             pause = max(0.0, due - self._clock.now())
             lane.timer = asyncio.get_running_loop().call_later(pause, self.wake, conversation, lane.account)
-        elif lane.throttled_until <= self._clock.now():
+        elif lane.throttled_until <= self._clock.monotonic():
             self._lanes.pop(conversation, None)
 
     async def _next(self, conversation: str, lane: _Lane) -> float | None:
@@ -170,8 +170,8 @@ class Outbox:
             crashpoint("deliver.after_send")
             settlement, more = await self._settle(claimed, outcome, seconds)
             crashpoint("deliver.after_settle")
-        if settlement.due and settlement.due > self._clock.now():
-            lane.throttled_until = settlement.due
+        if settlement.due:
+            lane.throttled_until = self._clock.monotonic() + settlement.due - self._clock.now()
         return self._clock.now() if more else None
 
     async def _claim(self, conversation: str) -> Delivery | NotBefore | None:

@@ -241,7 +241,8 @@ class Deliveries(Protocol):
     async def claim(self, conversation: str, now: Instant) -> Delivery | NotBefore | None:
         """Begin an attempt on the lane's next delivery, durable before the first byte; None when the lane is empty.
 
-        Deliveries older than their `not_after` are buried on the way.
+        Deliveries older than their `not_after` are buried on the way. One that was queued or attempted in the future is
+        due: the clock was set back since.
         """
         ...
 

@@ -57,9 +57,10 @@ class DeliveryTables(Tables):
             if held.delivery.not_after < now:
                 held.state = DeliveryState.DEAD
                 continue
-            if held.due > now:
+            was_set_back = max(held.delivery.queued, held.attempted) > now
+            if held.due > now and not was_set_back:
                 return NotBefore(held.due)
-            held.state = ATTEMPTING
+            held.state, held.attempted = ATTEMPTING, now
             held.delivery = replace(held.delivery, attempt=held.delivery.attempt + 1)
             return self._as_claimed(held)
         return None

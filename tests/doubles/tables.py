@@ -69,6 +69,7 @@ class DeliveryRow:
     seq: int
     text: str
     due: Instant
+    attempted: Instant = 0.0
     state: DeliveryState = QUEUED
     shown: tuple[str, ...] = ()
 

@@ -120,6 +120,18 @@ async def test_a_postponed_delivery_is_due_later_and_keeps_its_place(line: Line)
     assert (again.id, again.attempt, again.is_repeat) == (delivery.id, 2, False)
 
 
+@pytest.mark.case("T82")
+async def test_a_clock_that_is_set_back_puts_off_no_delivery(line: Line) -> None:
+    turn = await line.answered_question()
+    line.clock.time -= HOUR
+    delivery = await line.claim(turn.conversation)
+
+    await line.store.settle(Settlement(delivery, QUEUED, "throttled", due=line.clock.now() + 30), line.clock.now())
+    line.clock.time -= 24 * HOUR
+
+    assert (await line.claim(turn.conversation)).id == delivery.id
+
+
 async def test_a_repeat_after_an_unknown_outcome_is_marked(line: Line) -> None:
     turn = await line.answered_question()
     delivery = await line.claim(turn.conversation)

@@ -78,7 +78,7 @@ def claim(tx: Tx, conversation: str, now: Instant) -> Delivery | NotBefore | Non
     where = place(tx, conversation)
     if where is None:
         return None
-    while (row := tx.execute(_HEAD, (where.id,)).fetchone()) is not None:
+    while (row := tx.execute(_HEAD, (where.id, now)).fetchone()) is not None:
         lane_seq, state, due, not_after = row[:4]
         if state == "attempting":
             return None  # whoever attempts it claims the next one after it

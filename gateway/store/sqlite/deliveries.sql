@@ -20,11 +20,12 @@ SELECT EXISTS (SELECT 1 FROM delivery
     WHERE turn = ? AND piece = ? AND state IN ('attempting', 'delivered', 'presumed', 'unknown'));
 
 -- name: head
--- The lane's next delivery with what an attempt needs of its turn.
-SELECT d.lane_seq, d.state, d.due, d.not_after, t.id, d.turn, d.piece, d.revision, d.payload, d.attempts, d.queued, d.op,
+-- The lane's next delivery with what an attempt needs of its turn. What was queued or attempted in the future waits for no
+-- time: the clock was set back since.
+SELECT d.lane_seq, d.state, iif(max(d.queued, coalesce(d.attempted, 0)) > ?2, 0, d.due), d.not_after, t.id, d.turn, d.piece, d.revision, d.payload, d.attempts, d.queued, d.op,
     d.part, d.parts, d.is_repeat, t.question, t.last_seq, t.language, t.preview
 FROM delivery d JOIN turn t ON t.n = d.turn
-WHERE d.conversation = ? AND d.is_in_lane = 1 ORDER BY d.lane_seq LIMIT 1;
+WHERE d.conversation = ?1 AND d.is_in_lane = 1 ORDER BY d.lane_seq LIMIT 1;
 
 -- name: behind
 -- What is due next behind one that is being attempted.
