@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from core.agent import Artifact, ArtifactUpdate, Ask, TaskEvent, TaskState
-from core.delivery import Op, Refusal, Rejected
+from core.delivery import Delivery, Op, Outcome, Refusal, Rejected
 from core.errors import CancelRefused
 from core.parts import Text
 from core.plugin import Capabilities, PreviewFrame
@@ -120,3 +120,34 @@ async def test_a_cancel_before_anything_was_seen_leaves_only_the_notice(store: S
         await desk.says("/cancel")
         await until(lambda: "Cancelled." in plugin.shown())
         assert "written" not in "".join(plugin.shown())
+
+
+class Typing(FakePlugin):
+    """A channel that shows a sign of activity alone, and whose answer to the final message never comes."""
+
+    def __init__(self) -> None:
+        super().__init__(Capabilities(activity_interval=0.01))
+        self.shown_before_the_answer: int | None = None
+
+    async def send(self, delivery: Delivery) -> Outcome:
+        self.shown_before_the_answer = len(self.frames)
+        await asyncio.Event().wait()
+        raise AssertionError("nobody sets it")
+
+
+@pytest.mark.case("TG-25")
+async def test_the_sign_of_activity_ends_when_the_answer_begins_to_be_sent_even_where_that_hangs(store: Store) -> None:
+    plugin, parked = Typing(), Parked()
+
+    async def works(ask: Ask) -> AsyncIterator[TaskEvent]:
+        yield task(ask, TaskState.WORKING)
+        await parked.released.wait()
+        yield task(ask, TaskState.COMPLETED, "done")
+
+    async with world(store, FakeAgent(works), plugin) as desk:
+        await desk.says("hi")
+        await until(lambda: len(plugin.frames) >= 2)
+        parked.released.set()
+        await until(lambda: plugin.shown_before_the_answer is not None)
+        await until(lambda: not any(each.get_name().startswith("preview ") for each in asyncio.all_tasks()))
+        assert len(plugin.frames) == plugin.shown_before_the_answer
