@@ -11,10 +11,15 @@ from core.values import value
 
 @value(frozen=True, slots=True)
 class Piece:
-    """One thing to show. `key` is `artifact:ID`, `message:ID` or `notice:NAME`, unique in its turn."""
+    """One thing to show. `key` is `artifact:ID`, `message:ID` or `notice:NAME`, unique in its turn.
+
+    `choices` are lines that its reader may choose from, by writing one (core/choices.py). They stand at the end of its
+    words too, so that a channel without menus shows nothing else.
+    """
 
     key: str
     parts: tuple[Part, ...]
+    choices: tuple[str, ...] = ()
 
 
 Payload = dict[str, Any]  # one rendered part, as its plugin stores it: JSON

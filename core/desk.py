@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
+from core.choices import lines_of
 from core.clock import Clock
 from core.commands import COMMANDS
 from core.delivery import Piece
@@ -138,9 +139,8 @@ class Desk:
         return (notice("agent_chosen" if name in known else "agent_auto", turn.language, agent=name),)
 
     async def _which(self, turn: Turn, _argument: str) -> tuple[Piece, ...]:
-        view = await self._records.view(turn.conversation)
-        questions = "\n".join(f"• {work.text}" for work in view.works if work.waits_for_input)
-        return (notice("which", turn.language, questions=questions),)
+        choices = lines_of(await self._records.offered(turn.thread))
+        return (replace(notice("which", turn.language, questions="\n".join(choices)), choices=choices),)
 
 
 def _agent_line(name: str, calls: list[str], is_present: bool, turn: Turn) -> str:

@@ -17,8 +17,8 @@ NOTICES: dict[str, tuple[str, str]] = {
         "我暂时读不懂这类消息（{kind}），请用文字发送。",
     ),
     "which": (
-        "Several questions are open. Please reply to the one you mean:\n{questions}",
-        "有多个问题在等你回答，请直接回复你指的那一个：\n{questions}",
+        "Several questions are open. Which one do you mean? Its number is enough:\n{questions}",
+        "有多个问题在等你回答，你指的是哪一个？发送编号即可：\n{questions}",
     ),
     "new": (
         "A fresh start: I will not carry over what was said before.",

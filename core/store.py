@@ -7,6 +7,7 @@ The ports are split by caller; one conformance suite (tests/store) holds for eve
 from collections.abc import Awaitable, Sequence
 from typing import Protocol
 
+from core.choices import Offered
 from core.clock import Instant
 from core.delivery import Delivery, DeliveryState, RenderedPiece
 from core.envelope import Candidate, Moved, Unreadable
@@ -73,9 +74,11 @@ class Admissions(Protocol):
         and has no answer hands over, as a new message would: a request is there that an answer may ride on.
 
         Threads are picked by core.router.pick_thread from what the store knows at that instant. A candidate whose
-        pick is "ask which question" is admitted for the desk with the command "which". One that names a thread itself
-        goes there, or is not admitted: "unknown_thread" when this conversation has none such, "ended_thread". What
-        its `also` makes is called inside the transaction, and stored as by FollowedRecords.put_target.
+        pick is "ask which question" is admitted for the desk with the command "which"; where its writer's next message
+        chooses one of those questions (core/choices.py), that one is admitted in its words, as the answer. One that
+        names a thread itself goes there, or is not admitted: "unknown_thread" when this conversation has none such,
+        "ended_thread". What its `also` makes is called inside the transaction, and stored as by
+        FollowedRecords.put_target.
 
         Once asked for it is done: it is not given up because nobody waits for it any more.
         """
@@ -304,6 +307,10 @@ class DeskView:
 
 class DeskRecords(Protocol):
     async def view(self, conversation: str) -> DeskView: ...
+
+    async def offered(self, thread: str) -> Sequence[Offered]:
+        """What a desk's thread with the command "which" is to ask: the questions that were open at its admission."""
+        ...
 
     async def unknown_submission(self, conversation: str, now: Instant) -> Ready | None:
         """/again: put the newest turn whose submission is unknown back to work with its same message id.

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from core.agent import TaskState
+from core.choices import Offered, about, chosen
 from core.clock import Instant
 from core.delivery import DeliveryState
 from core.envelope import Candidate, ContextScope, Envelope, Moved, Unreadable
@@ -15,7 +16,7 @@ from core.errors import ForeignTask
 from core.followed import CancelReports, Heard, no_reports
 from core.identity import Address, Person, Source
 from core.ids import new_id
-from core.parts import text_of
+from core.parts import Part, text_of
 from core.plugin import Cursor, Entry
 from core.push import PushTarget
 from core.router import AskWhich, Join, Start, ThreadFact, pick_thread
@@ -111,7 +112,9 @@ class MemoryStore(FollowedTables):
         seq, hands_over = next(self._seqs), False
         if item.scope is not ContextScope.NOTIFY:
             place.newest, hands_over = seq, self._hand_over(place.id)
-        thread, command = self._pick(place, person, item, seq)
+        item, meant = self._chosen(place, person, item)
+        inbound = item.inbound
+        thread, command = self._pick(place, person, item, seq, meant)
         envelope = Envelope(
             item.envelope_id,
             seq,
@@ -146,7 +149,32 @@ class MemoryStore(FollowedTables):
             self._conversations[found.id] = found
         return found
 
-    def _pick(self, place: ConversationRow, person: Person, item: Candidate, seq: int) -> tuple[ThreadRow | None, str]:
+    def _chosen(self, place: ConversationRow, person: Person, item: Candidate) -> tuple[Candidate, str]:
+        """The message that waited for the choice in the place of the one that made it, and the thread it goes to."""
+        is_reply = (place.id, item.inbound.reply_to) in self._thread_of
+        is_plain = not (item.command or item.inbound.thread or item.is_called or is_reply)
+        said = [
+            envelope
+            for conversation, envelope in self._envelopes.values()
+            if (conversation, envelope.person.id) == (place.id, person.id) and envelope.command in ("", "which")
+        ]
+        if not is_plain or item.scope is ContextScope.NOTIFY or not said:
+            return item, ""
+        waiting = said[-1]
+        desk = self._threads.get(self._thread_of_envelope.get(waiting.id, ""))
+        choice = chosen(text_of(item.inbound.parts), desk.offers) if desk is not None else None
+        if desk is None or choice is None:
+            return item, ""
+        desk.offers = ()
+        again = replace(item.inbound, parts=waiting.parts, attached=waiting.attached, is_forward=waiting.is_forward)
+        return replace(item, inbound=again), choice.thread
+
+    def _question(self, thread: str) -> tuple[Part, ...]:
+        return self._turns[self._threads[thread].turn].turn.envelopes[0].parts
+
+    def _pick(
+        self, place: ConversationRow, person: Person, item: Candidate, seq: int, meant: str
+    ) -> tuple[ThreadRow | None, str]:
         if item.scope is ContextScope.NOTIFY:
             return None, item.command
         agent, fallback = item.agents_for(place.chosen)
@@ -159,11 +187,13 @@ class MemoryStore(FollowedTables):
             return self._start(place, item, seq, item.agent, is_front=False), ""
         facts = [self._fact(thread) for thread in self._active(place.id)]
         replied = self._thread_of.get((place.id, item.inbound.reply_to), "") if item.inbound.reply_to else ""
-        match pick_thread(person.id, replied, facts, agents=(agent, fallback), is_called=item.is_called):
+        match pick_thread(person.id, replied or meant, facts, agents=(agent, fallback), is_called=item.is_called):
             case Join(id):
                 return self._joined(id), ""
-            case AskWhich():
-                return self._start(place, item, seq, agent, is_desk=True), "which"
+            case AskWhich(threads):
+                desk = self._start(place, item, seq, agent, is_desk=True)
+                desk.offers = tuple(Offered(id, about(self._question(id))) for id in threads)
+                return desk, "which"
             case _:
                 self._leave_foreground(place.id, agent)
                 return self._start(place, item, seq, agent), ""
@@ -516,6 +546,9 @@ class MemoryStore(FollowedTables):
             and held.state not in AT_WORK
             and self._threads[held.turn.thread].conversation == conversation
         ]
+
+    async def offered(self, thread: str) -> Sequence[Offered]:
+        return self._threads[thread].offers
 
     async def unknown_submission(self, conversation: str, now: Instant) -> Ready | None:
         place = self._resolve(conversation)

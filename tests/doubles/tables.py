@@ -6,6 +6,7 @@ from itertools import count
 from typing import Any
 
 from core.agent import Artifact, TaskState
+from core.choices import Offered
 from core.clock import Clock, Instant, SystemClock
 from core.delivery import Delivery, DeliveryState
 from core.envelope import Envelope
@@ -52,6 +53,7 @@ class ThreadRow:
     waits_for_task: bool = False
     task_id: str = ""
     asks: str = ""
+    offers: tuple[Offered, ...] = ()
 
 
 @dataclass

@@ -13,7 +13,7 @@ from core.plugin import Cursor
 from core.router import AskWhich, Join, Start, ThreadFact, pick_thread
 from core.store import Admission, Admitted, AlreadySeen, NotAdmitted
 from gateway.store.rules import Policy
-from gateway.store.sqlite import envelopes, followed, places, windows
+from gateway.store.sqlite import envelopes, followed, offers, places, windows
 from gateway.store.sqlite.envelopes import keep_raw, next_seq
 from gateway.store.sqlite.keys import first_seen
 from gateway.store.sqlite.memory import Place, Queue
@@ -133,7 +133,7 @@ def _admit_message(tx: Tx, source: Source, item: Candidate, policy: Policy, now:
         tx.flush()
         tx.execute(SQL["update_agent"], (agent, place.session))
         place.agent = agent
-    thread, command = _thread(tx, place, person, item, seq, (agent, fallback))
+    item, thread, command = _thread(tx, place, person, item, seq, (agent, fallback))
     raw = keep_raw(tx, source, inbound.external_id, inbound.raw, "admitted", "", item.received) if inbound.raw else 0
     envelope = _envelope(item, seq, person, command)
     envelopes.keep(tx, place, number(thread), envelope, scope=item.scope, raw=raw, reply_to=inbound.reply_to)
@@ -197,27 +197,31 @@ def _new_place(tx: Tx, source: Source, chat: str, item: Candidate, now: Instant)
 
 def _thread(
     tx: Tx, place: Place, person: Person, item: Candidate, seq: int, agents: tuple[str, str]
-) -> tuple[str, str]:
-    """The thread, "" for history only, and the command the envelope carries for the desk."""
+) -> tuple[Candidate, str, str]:
+    """What is admitted, its thread, "" for history only, and the command the envelope carries for the desk."""
     agent, _ = agents
     if item.scope is _NOTIFY:
-        return "", item.command
+        return item, "", item.command
     if item.command:
-        return _start(tx, place, item, seq, agent, is_desk=True), item.command
+        return item, _start(tx, place, item, seq, agent, is_desk=True), item.command
     named = item.inbound.thread
     if named is not None:
-        return _named(tx, place, named, item, seq), ""
+        return item, _named(tx, place, named, item, seq), ""
     replied = _replied(tx, place.id, item.inbound.reply_to) if item.inbound.reply_to else ""
+    if not replied and (choice := offers.chosen(tx, place, person, item)) is not None:
+        item, replied = choice.item, choice.thread
     active = tuple(active_threads(tx, place).values())
     match pick_thread(person.id, replied, active, agents=agents, is_called=item.is_called):
         case Join(thread):
             join_thread(tx, place, thread)
-            return thread, ""
-        case AskWhich():
-            return _start(tx, place, item, seq, agent, is_desk=True), "which"
+            return item, thread, ""
+        case AskWhich(threads):
+            desk = _start(tx, place, item, seq, agent, is_desk=True)
+            offers.offer(tx, desk, threads)
+            return item, desk, "which"
         case _:
             leave_foreground(tx, place, agent)
-            return _start(tx, place, item, seq, agent, is_desk=False), ""
+            return item, _start(tx, place, item, seq, agent, is_desk=False), ""
 
 
 def _named(tx: Tx, place: Place, named: Join | Start, item: Candidate, seq: int) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
 
+from core.choices import Offered
 from core.clock import Clock, Instant, SystemClock
 from core.delivery import Delivery, RenderedPiece
 from core.envelope import Candidate, Moved, Unreadable
@@ -28,6 +29,7 @@ from gateway.store.sqlite import (
     followed,
     interrupted,
     observations,
+    offers,
     opening,
     pushes,
     retention,
@@ -318,6 +320,9 @@ class SqliteStore:
 
     async def view(self, conversation: str) -> DeskView:
         return await self._run(lambda tx: desk.view(tx, conversation))
+
+    async def offered(self, thread: str) -> Sequence[Offered]:
+        return await self._run(lambda tx: offers.offered(tx, thread))
 
     async def unknown_submission(self, conversation: str, now: Instant) -> Ready | None:  # noqa: ARG002
         return await self._run(lambda tx: desk.unknown_submission(tx, conversation))

@@ -30,6 +30,7 @@ VERSIONS = (
     Version(7, "0007_served_beside.sql", "what is said beside a served task", oldest_code=1),
     Version(8, "0008_tasks_owned.sql", "a remote task stays with its conversation", oldest_code=1),
     Version(9, "0009_tasks_untold.sql", "closed questions whose agents have yet to be told", oldest_code=1),
+    Version(10, "0010_offers.sql", "which open question a message answers can be chosen", oldest_code=1),
 )
 CODE = VERSIONS[-1].number
 
