@@ -7,7 +7,7 @@ UTF-8 and not as escapes, which people would see as they are.
 
 import json
 import secrets
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
@@ -162,6 +162,13 @@ class Api:
     async def text(self, open_id: str, words: str) -> None:
         """A customer-service message (developer guide, "customer service messages")."""
         await self.message(open_id, "text", {"content": clean(words)})
+
+    async def menu(self, open_id: str, head: str, lines: Sequence[str]) -> None:
+        """A customer-service message whose lines can be clicked (the same, "msgmenu"): a click writes the line."""
+        items = [{"id": str(number), "content": clean(line)} for number, line in enumerate(lines, 1)]
+        said = {"head_content": clean(head), "list": items, "tail_content": ""}
+        body = {"touser": open_id, "msgtype": "msgmenu", "msgmenu": said}
+        await self._call(lambda token: self._wire.post("message/custom/send", body, token=token))
 
     async def message(self, open_id: str, kind: str, said: Mapping[str, str]) -> None:
         """One of another kind ("image", "voice", "video"): what it says of itself."""

@@ -98,12 +98,12 @@ class Requests:
 
 
 def carried(delivery: Delivery) -> str | None:
-    """What a passive reply says for a delivery, where files can be shown otherwise."""
-    return None if "file" in delivery.payload else carried_in_words(delivery)
+    """What a passive reply says for a delivery, where files and menus can be shown otherwise."""
+    return None if delivery.payload.keys() & {"file", "menu"} else carried_in_words(delivery)
 
 
 def carried_in_words(delivery: Delivery) -> str | None:
-    """The same where nothing else can be sent: of a file, its name."""
+    """The same where nothing else can be sent: of a file, its name, of a menu, its words."""
     words = marked(delivery)
     return words if delivery.op is not Op.WITHDRAW and len(words.encode()) <= TEXT_LIMIT else None
 
@@ -114,14 +114,15 @@ def joined(first: str, second: str) -> str | None:
     return both if len(both.encode()) <= TEXT_LIMIT else None
 
 
-def marked(delivery: Delivery) -> str:
-    """Its words, and before them a mark where they could be misread: seen before, changed, to an earlier question."""
+def marked(delivery: Delivery, words: str = "") -> str:
+    """Its words, or these, and before them a mark where they could be misread: seen before, changed, to an earlier
+    question."""
     marks = (
         _EARLIER.get(delivery.language, _EARLIER_ELSE) if delivery.quote else "",
         _AGAIN.get(delivery.language, _AGAIN_ELSE) if delivery.is_repeat else "",
         _UPDATE.get(delivery.language, _UPDATE_ELSE) if delivery.op is Op.REPLACE else "",
     )
-    words = str(delivery.payload["text"])
+    words = words or str(delivery.payload["text"])
     mark = "".join(marks)
     return mark + words if len((mark + words).encode()) <= TEXT_LIMIT else words
 

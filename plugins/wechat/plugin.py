@@ -5,9 +5,9 @@ asked for it (`passive`) or is sent as a customer-service message over `api`, re
 """
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from core.clock import Clock
 from core.delivery import Delivery, Op, Outcome, Payload, Piece, Refusal, Rejected, Sent
@@ -119,11 +119,13 @@ class WechatPlugin:
         if self._api is None or self._media is None or not self._permission.is_given:
             denied = rejected(NO_PERMISSION, self._clock.now()).reason
             return Rejected(Refusal.WINDOW_CLOSED, denied if self._settings.customer_service else _NEXT_MESSAGE)
-        chat, file = delivery.address.chat, delivery.payload.get("file")
+        chat, file, menu = (delivery.address.chat, delivery.payload.get("file"), delivery.payload.get("menu"))
         try:
             with self._permission.heeded():
                 if file is not None:
                     await self._media.show(chat, file, marked(delivery))
+                elif menu is not None:
+                    await self._menu(self._api, delivery, menu)
                 else:
                     await self._api.text(chat, marked(delivery))
         except ApiFailure as failure:
@@ -131,6 +133,17 @@ class WechatPlugin:
         except StoreUnavailable as error:  # asked for a token or a media_id before anything is shown, and never after
             return Rejected(Refusal.UNAVAILABLE, f"the store: {error}", error.retry_after)
         return Sent(())
+
+    @staticmethod
+    async def _menu(api: Api, delivery: Delivery, menu: Mapping[str, Any]) -> None:
+        """A menu, or its words where the platform takes none."""
+        chat = delivery.address.chat
+        try:
+            await api.menu(chat, marked(delivery, menu["head"]), menu["lines"])
+        except ApiFailure as failure:
+            if failure.kind is not Refusal.MALFORMED:
+                raise
+            await api.text(chat, marked(delivery))
 
     async def preview(self, frame: PreviewFrame) -> str:
         """The typing state; raises ApiFailure, which a host may drop."""

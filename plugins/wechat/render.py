@@ -15,7 +15,7 @@ import regex
 
 from core.delivery import Payload, Piece
 from core.files import id_of
-from core.parts import Data, File, Part, Text
+from core.parts import Data, File, Part, Text, text_of
 from plugins.wechat.media import Kind, kind_of
 from plugins.wechat.xml import clean
 
@@ -44,7 +44,10 @@ _BORDERS = ("\n\n", "\n", "。", "！", "？", ". ", "，", " ")
 
 
 def payloads_of(piece: Piece) -> tuple[Payload, ...]:
-    """`{"text": words}` for each message, with a `file` where it is one that the platform shows; () for nothing."""
+    """`{"text": words}` for each message, with a `file` where it is one that the platform shows; () for nothing.
+
+    One message with choices has a `menu` too: what stands above its lines, and these as they are to be written.
+    """
     payloads: list[Payload] = []
     run: list[Part] = []
     for part in piece.parts:
@@ -54,7 +57,11 @@ def payloads_of(piece: Piece) -> tuple[Payload, ...]:
             run = []
         else:
             run.append(part)
-    return (*payloads, *_texts(run))
+    payloads += _texts(run)
+    if piece.choices and [*payloads[0]] == ["text"] and len(payloads) == 1:
+        head = text_of(piece.parts).removesuffix("\n".join(piece.choices))
+        payloads[0]["menu"] = {"head": text_of_parts((Text(head),)), "lines": list(piece.choices)}
+    return tuple(payloads)
 
 
 def _shown(file: File, kind: Kind) -> Payload:

@@ -106,6 +106,32 @@ async def test_with_several_questions_open_the_gateway_asks_which_and_starts_not
         assert len(desk.agent.asks) == 2
 
 
+async def test_a_number_says_which_of_the_open_questions_was_answered(store: Store) -> None:
+    asking = asyncio.Event()
+
+    async def both(ask: Ask) -> AsyncIterator[TaskEvent]:
+        if ask.task_id is not None:
+            yield task(ask, TaskState.COMPLETED, f"booked for {text_of(ask.parts)}", time=2.0)
+            return
+        if text_of(ask.parts) == "table":
+            yield task(ask, TaskState.WORKING)
+            await asking.wait()
+        yield task(ask, TaskState.INPUT_REQUIRED, message=f"{text_of(ask.parts)}?", time=1.0)
+
+    async with world(store, FakeAgent(both), patience=Patience(foreground=0.01)) as desk:
+        await desk.says("table")
+        await until(lambda: is_waiting(store))
+        await desk.says("car")
+        assert await desk.plugin.until(1) == ["car?"]
+        asking.set()
+        await desk.plugin.until(2)
+        await desk.says("Tuesday")
+        await until(lambda: "".join(desk.plugin.shown()).endswith("1. table\n2. car"))
+        await desk.says("2")
+        await until(lambda: desk.plugin.shown()[-1] == "booked for Tuesday")
+        assert desk.agent.asks[-1].task_id == task_id(desk.agent.asks[1])
+
+
 @pytest.mark.case("A2A-12")
 @pytest.mark.parametrize("state", [TaskState.INPUT_REQUIRED, TaskState.AUTH_REQUIRED])
 async def test_a_question_that_comes_twice_is_put_once(store: Store, state: TaskState) -> None:

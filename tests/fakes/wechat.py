@@ -106,6 +106,11 @@ class FakeWechat(Loopback):
         """The person interacts: the window opens anew, and the quota is whole again."""
         self.people[person].wrote, self.people[person].left = self.clock(), QUOTA
 
+    @property
+    def menus(self) -> list[dict[str, Any]]:
+        """Those that came, in order."""
+        return [body["msgmenu"] for _, body in self.bodies if body.get("msgtype") == "msgmenu"]
+
     def expire_tokens(self) -> None:
         for token in self.tokens:
             token.ends = 0.0
@@ -190,13 +195,18 @@ class FakeWechat(Loopback):
         person, kind = self.people[body["touser"]], body["msgtype"]
         if (refusal := self._refusal(body)) is not None:
             return refusal
-        if (refusal := self._bad_text(body) if kind == "text" else self._bad_media(kind, body[kind])) is not None:
+        checks = {"text": self._bad_text, "msgmenu": self._bad_menu}
+        if (refusal := checks.get(kind, self._bad_media)(body)) is not None:
             return refusal
         if person.left < 1:
             return error(45047, "out of response count limit")
         person.left -= 1
         if kind == "text":
             self.show(body["touser"], "service", str(body["text"]["content"]))
+        elif kind == "msgmenu":
+            menu = body["msgmenu"]
+            lines = [menu["head_content"], *[each["content"] for each in menu["list"]], menu["tail_content"]]
+            self.show(body["touser"], "service", "\n".join(line for line in lines if line))
         else:
             self.show(body["touser"], "service", f"[{kind}]", self.media[body[kind]["media_id"]].content)
         return {"errcode": 0, "errmsg": "ok"}
@@ -207,7 +217,14 @@ class FakeWechat(Loopback):
             return error(45002, "content size out of limit")
         return None if text.strip() else error(44004, "empty content")
 
-    def _bad_media(self, kind: str, said: dict[str, Any]) -> dict[str, Any] | None:
+    def _bad_menu(self, body: dict[str, Any]) -> dict[str, Any] | None:
+        items = body["msgmenu"]["list"]
+        is_good = items and all(each["content"].strip() and isinstance(each["id"], str) for each in items)
+        return None if is_good else error(47001, "data format error")
+
+    def _bad_media(self, body: dict[str, Any]) -> dict[str, Any] | None:
+        kind = body["msgtype"]
+        said = body[kind]
         wanted = [(kind, said["media_id"])]
         if kind == "video":
             wanted.append(("thumb", said.get("thumb_media_id", "")))

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 
@@ -259,3 +260,24 @@ async def test_where_the_platform_gives_the_failed_token_again_a_new_one_is_forc
     await alone.plugin.send(delivery())
     asked = [body["force_refresh"] for call, body in platform.bodies if call == "stable_token"]
     assert asked == [False, False, True]
+
+
+# ---------------------------------------------------------------------------------------------- menus
+
+MENU = {"text": "Which one?\n1. a table\n2. a car", "menu": {"head": "Which one?", "lines": ["1. a table", "2. a car"]}}
+
+
+async def test_choices_are_sent_as_a_menu_whose_clicks_write_its_lines(alone: Alone, platform: FakeWechat) -> None:
+    outcome = await alone.plugin.send(replace(delivery(), payload=MENU, is_repeat=True))
+
+    assert isinstance(outcome, Sent)
+    items = [{"id": "1", "content": "1. a table"}, {"id": "2", "content": "2. a car"}]
+    assert platform.menus == [{"head_content": "(again) Which one?", "list": items, "tail_content": ""}]
+
+
+async def test_a_menu_that_the_platform_refuses_is_sent_in_words(alone: Alone, platform: FakeWechat) -> None:
+    platform.script.add(SEND, errcode(48008))
+    outcome = await alone.plugin.send(replace(delivery(), payload=MENU))
+
+    assert isinstance(outcome, Sent)
+    assert platform.people[ANN].texts == [MENU["text"]]
