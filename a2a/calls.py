@@ -47,8 +47,9 @@ class Call(Generic[R, T]):
 
 @value(frozen=True, slots=True)
 class _Question(Generic[R, T]):
-    """A call on its way over one binding."""
+    """A call on its way over one interface."""
 
+    endpoint: Endpoint
     call: Call[R, T]
     binding: Binding
     id: str
@@ -122,7 +123,7 @@ class Calls:
             raise failures.Unusable(f"the message cannot be written as JSON: {error}") from None
         except ValueError as error:
             raise failures.Unusable(str(error)) from None
-        return _Question(call, binding, id, request)
+        return _Question(endpoint, call, binding, id, request)
 
     async def call(self, endpoint: Endpoint, call: Call[R, T]) -> T:
         """Waiting for a free slot and the exchange have `call.seconds` each."""
@@ -131,20 +132,18 @@ class Calls:
         await self._take_slot(call.seconds)
         try:
             credential = await self._credentials.current(endpoint.security)
-            answer = await self._exchanged(endpoint, question, credential)
+            answer = await self._exchanged(question, credential)
             if answer.status == 401 and await self._credentials.refused(credential, endpoint.security):
                 credential = await self._credentials.current(endpoint.security)
-                answer = await self._exchanged(endpoint, question, credential)
+                answer = await self._exchanged(question, credential)
         finally:
             self._calls.release()
         return question.answered(answer.body, credential, status=answer.status, headers=answer.headers)
 
-    async def _exchanged(
-        self, endpoint: Endpoint, question: _Question[Any, Any], credential: Credential
-    ) -> outbound.Answer:
+    async def _exchanged(self, question: _Question[Any, Any], credential: Credential) -> outbound.Answer:
         request, seconds = question.request, question.call.seconds
         try:
-            with self._passage(endpoint, question) as passage:
+            with self._passage(question) as passage:
                 answer = await self._client.request(
                     request.method,
                     credential.url(request.url),
@@ -158,9 +157,9 @@ class Calls:
         except outbound.OutboundError as error:
             raise failures.of_outbound(error) from error
 
-    def _passage(self, endpoint: Endpoint, question: _Question[Any, Any]) -> Passage:
+    def _passage(self, question: _Question[Any, Any]) -> Passage:
         """A cancel is a person's wish, and tried at once."""
-        return self._circuits.passage(key_of(endpoint), insists=question.call.verb is Verb.CANCEL)
+        return self._circuits.passage(key_of(question.endpoint), insists=question.call.verb is Verb.CANCEL)
 
     async def _probe(self, endpoint: Endpoint, verb: Verb) -> None:
         """No message is risked on an interface that is away: what is asked first is a task that cannot exist."""
@@ -198,7 +197,7 @@ class Calls:
         await self._probe(endpoint, call.verb)
         has_begun = False
         try:
-            async with aclosing(self._said(endpoint, question, whole)) as said:
+            async with aclosing(self._said(question, whole)) as said:
                 async for each in said:
                     has_begun = True
                     yield each
@@ -210,13 +209,10 @@ class Calls:
             raise failures.MaybeTaken("the stream ended before its first event")
 
     async def _said(
-        self,
-        endpoint: Endpoint,
-        question: _Question[wire.StreamResponse, T],
-        whole: Callable[[], Awaitable[T]] | None,
+        self, question: _Question[wire.StreamResponse, T], whole: Callable[[], Awaitable[T]] | None
     ) -> AsyncGenerator[T, None]:
         with _named_failures():
-            async with self._streams, self._opened(endpoint, question) as (answer, credential):
+            async with self._streams, self._opened(question) as (answer, credential):
                 if whole is not None and not question.binding.joins_with_snapshot and _is_stream(answer):
                     yield await whole()
                 async with aclosing(self._events(answer, question.call.seconds)) as events:
@@ -226,32 +222,30 @@ class Calls:
                         yield question.answered(event.data, credential, status=status, headers=answer.headers)
 
     @asynccontextmanager
-    async def _opened(
-        self, endpoint: Endpoint, question: _Question[R, T]
-    ) -> AsyncIterator[tuple[outbound.StreamedAnswer, Credential]]:
+    async def _opened(self, question: _Question[R, T]) -> AsyncIterator[tuple[outbound.StreamedAnswer, Credential]]:
         """The answer and the credential it was had with."""
-        credential = await self._credentials.current(endpoint.security)
-        async with self._open(endpoint, question, credential) as answer:
-            if not await self._is_worth_repeating(answer, question.request, credential, endpoint):
+        credential = await self._credentials.current(question.endpoint.security)
+        async with self._open(question, credential) as answer:
+            if not await self._is_worth_repeating(answer, question, credential):
                 yield answer, credential
                 return
             if answer.status == 405:
                 request = replace(question.request, method=question.request.other_method)
                 question = replace(question, request=request)
-        credential = await self._credentials.current(endpoint.security)
-        async with self._open(endpoint, question, credential) as answer:
+        credential = await self._credentials.current(question.endpoint.security)
+        async with self._open(question, credential) as answer:
             yield answer, credential
 
     async def _is_worth_repeating(
-        self, answer: outbound.StreamedAnswer, request: HttpRequest, credential: Credential, endpoint: Endpoint
+        self, answer: outbound.StreamedAnswer, question: _Question[Any, Any], credential: Credential
     ) -> bool:
         if answer.status == 401:
-            return await self._credentials.refused(credential, endpoint.security)
-        return answer.status == 405 and bool(request.other_method)
+            return await self._credentials.refused(credential, question.endpoint.security)
+        return answer.status == 405 and bool(question.request.other_method)
 
     @asynccontextmanager
     async def _open(
-        self, endpoint: Endpoint, question: _Question[Any, Any], credential: Credential
+        self, question: _Question[Any, Any], credential: Credential
     ) -> AsyncIterator[outbound.StreamedAnswer]:
         request = question.request
         stream = self._client.stream(
@@ -263,7 +257,7 @@ class Calls:
             timeouts=outbound.Timeouts(head=question.call.seconds, idle=self._settings.idle_timeout),
         )
         async with AsyncExitStack() as stack:
-            with self._passage(endpoint, question) as passage:
+            with self._passage(question) as passage:
                 answer = await stack.enter_async_context(stream)
                 passage.answered(answer.status, answer.headers)
             yield answer
