@@ -17,7 +17,7 @@ import orjson
 from a2a import bindings, failures, wire
 from a2a.bindings import Binding, Form, HttpRequest
 from a2a.card import Endpoint
-from a2a.circuit import Circuits, Passage, key_of
+from a2a.circuit import Circuits, Passage, called_at
 from a2a.credentials import Credential, Credentials
 from a2a.settings import A2AAgentSettings
 from a2a.sse import EventTooLarge, ServerEvent, SseParser
@@ -159,11 +159,11 @@ class Calls:
 
     def _passage(self, question: _Question[Any, Any]) -> Passage:
         """A cancel is a person's wish, and tried at once."""
-        return self._circuits.passage(key_of(question.endpoint), insists=question.call.verb is Verb.CANCEL)
+        return self._circuits.passage(called_at(question.endpoint), insists=question.call.verb is Verb.CANCEL)
 
     async def _probe(self, endpoint: Endpoint, verb: Verb) -> None:
         """No message is risked on an interface that is away: what is asked first is a task that cannot exist."""
-        if verb in _SENDS and self._circuits.wants_probe(key_of(endpoint)):
+        if verb in _SENDS and self._circuits.wants_probe(called_at(endpoint)):
             params = {"id": f"frontdesk-probe-{new_id()}", "historyLength": 0}
             probe = Call(Verb.GET, params, bindings.TASK, lambda task: task, seconds=self._settings.read_timeout)
             with suppress(failures.CallFailed):  # the circuit knows what came of it

@@ -21,7 +21,7 @@ from pydantic import ValidationError
 from a2a import failures, wire
 from a2a.card import CardView, origin_of, places, view
 from a2a.card_wire import Card
-from a2a.circuit import Circuits
+from a2a.circuit import Called, Circuits
 from a2a.credentials import Credentials
 from a2a.extended_card import ExtendedCards
 from a2a.security import security_of
@@ -153,7 +153,7 @@ class CardReader:
         return await self._request(credential.url(place), credential.beside(conditions))
 
     async def _request(self, url: str, headers: Mapping[str, str]) -> outbound.Answer:
-        with self._circuits.passage(("card", self._settings.card)) as passage:
+        with self._circuits.passage(Called("card", self._settings.card)) as passage:
             answer = await self._client.request(
                 "GET",
                 url,

@@ -15,7 +15,7 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Self
 
 from a2a.card import Endpoint
 from a2a.failures import NoConnection, of_outbound, seconds_of
@@ -27,51 +27,56 @@ OPENS_AFTER = 5  # calls in a row; with fewer, an agent that restarts under load
 FIRST_PAUSE = 1.0  # seconds
 MOST_PAUSE = 30.0  # seconds; as often as a message that is alone is tried
 MOST_ASKED = 300.0  # seconds; a longer Retry-After is one request's, and may be a mistake
-REMEMBERED = 100  # interfaces in trouble; a card has a handful, and one whose addresses keep changing must not add up
+REMEMBERED = 100  # interfaces in trouble; a card has a handful, and one whose URLs keep changing must not add up
 
 _AWAY = frozenset({502, 503, 504})
 
-Key = tuple[str, str]  # what it is called, and its URL
+
+class Called(NamedTuple):
+    """What has a circuit of its own: an interface or, since it stands elsewhere, the card."""
+
+    name: str  # the interface's ("JSONRPC/1.0"), or "card"
+    url: str
 
 
-def key_of(endpoint: Endpoint) -> Key:
-    return endpoint.binding, endpoint.url
+def called_at(endpoint: Endpoint) -> Called:
+    return Called(endpoint.binding, endpoint.url)
 
 
 @dataclass(frozen=True, slots=True)
 class Away:
-    interface: str
+    interface: str  # or "card"
     since: Instant
     why: str
     again: Instant  # when the next call is let through
 
 
+@dataclass(slots=True)
 class _Circuit:
-    """Of one interface that did not take the last call."""
+    """Of what did not take the last call."""
 
-    def __init__(self) -> None:
-        self.failures = 0
-        self.why = ""
-        self.since: Instant | None = None  # it is open; None: closed
-        self.pause = 0.0
-        self.due = 0.0  # monotonic
-        self.probe: Passage | None = None
+    failures: int = 0  # in a row
+    why: str = ""
+    since: Instant | None = None  # when it opened; None: it is closed
+    pause: float = 0.0  # seconds
+    due: float = 0.0  # monotonic
+    probe: "Passage | None" = None  # which is under way
 
 
 class Circuits:
-    """Of one agent. Interfaces that take calls cost a look-up. `on_back` is called when one does again."""
+    """Of one agent. What takes calls costs a look-up. `on_back` is called when what was away does again."""
 
     def __init__(self, agent: str, clock: Clock, telemetry: Telemetry, on_back: Callable[[], None] | None) -> None:
         self._agent, self._clock, self._telemetry, self._on_back = agent, clock, telemetry, on_back
-        self._troubled: dict[Key, _Circuit] = {}
+        self._troubled: dict[Called, _Circuit] = {}
 
-    def passage(self, key: Key, *, insists: bool = False) -> "Passage":
+    def passage(self, called: Called, *, insists: bool = False) -> "Passage":
         """For one exchange. One that insists is never refused: a person waits for it."""
-        return Passage(self, key, insists=insists)
+        return Passage(self, called, insists=insists)
 
-    def wants_probe(self, key: Key) -> bool:
+    def wants_probe(self, called: Called) -> bool:
         """Whether the next call would be let through as a probe."""
-        circuit = self._troubled.get(key)
+        circuit = self._troubled.get(called)
         return circuit is not None and circuit.since is not None and self._is_due(circuit)
 
     def hurry(self) -> None:
@@ -82,41 +87,45 @@ class Circuits:
     @property
     def away(self) -> tuple[Away, ...]:
         """What is not asked for now, since longest first."""
-        found = (self._away(key, circuit) for key, circuit in self._troubled.items() if circuit.since is not None)
+        found = (
+            Away(called.name, circuit.since, circuit.why, self._clock.now() + self._left(circuit))
+            for called, circuit in self._troubled.items()
+            if circuit.since is not None
+        )
         return tuple(sorted(found, key=lambda each: each.since))
 
     def _is_due(self, circuit: _Circuit) -> bool:
-        return circuit.probe is None and self._clock.monotonic() >= circuit.due
+        return circuit.probe is None and not self._left(circuit)
 
-    def _away(self, key: Key, circuit: _Circuit) -> Away:
-        again = self._clock.now() + max(0.0, circuit.due - self._clock.monotonic())
-        return Away(key[0], circuit.since or 0.0, circuit.why, again)
+    def _left(self, circuit: _Circuit) -> float:
+        """Seconds until a call is let through."""
+        return max(0.0, circuit.due - self._clock.monotonic())
 
     # ------------------------------------------------------------------ for passages
 
     def enter(self, passage: "Passage") -> None:
         """Raises NoConnection where the interface is away."""
-        circuit = self._troubled.get(passage.key)
+        circuit = self._troubled.get(passage.called)
         if circuit is None or circuit.since is None:
             return
         if self._is_due(circuit):
             circuit.probe = passage
         elif not passage.insists:
-            pause = max(circuit.due - self._clock.monotonic(), FIRST_PAUSE)
+            pause = max(self._left(circuit), FIRST_PAUSE)  # a probe may be under way
             raise NoConnection(f"away, and not asked again yet: {circuit.why}", retry_after=pause)
 
     def succeeded(self, passage: "Passage") -> None:
-        circuit = self._troubled.pop(passage.key, None)
+        circuit = self._troubled.pop(passage.called, None)
         if circuit is None or circuit.since is None:
             return
         lasted = round(self._clock.now() - circuit.since, 3)
-        self._telemetry.event("agent.back", agent=self._agent, interface=passage.key[0], duration=lasted)
+        self._telemetry.event("agent.back", agent=self._agent, interface=passage.called.name, duration=lasted)
         if self._on_back is not None:
             self._on_back()
 
     def failed(self, passage: "Passage", why: str, asked_for: float | None) -> None:
         """What was on its way when the circuit opened, and fails now, tells nothing new."""
-        circuit = self._troubled.get(passage.key) or self._begun(passage.key)
+        circuit = self._troubled.get(passage.called) or self._begun(passage.called)
         circuit.failures += 1
         if circuit.since is not None and circuit.probe is not passage:
             return
@@ -128,23 +137,23 @@ class Circuits:
         circuit.due = self._clock.monotonic() + max(pause, min(asked_for or 0.0, MOST_ASKED))
         if circuit.since is None:
             circuit.since = self._clock.now()
-            said = {"agent": self._agent, "interface": passage.key[0], "error": why}
+            said = {"agent": self._agent, "interface": passage.called.name, "error": why}
             self._telemetry.event("agent.away", level="warning", **said)
 
     def told_nothing(self, passage: "Passage") -> None:
         """A probe that was given up was none: the next call takes its place."""
-        circuit = self._troubled.get(passage.key)
+        circuit = self._troubled.get(passage.called)
         if circuit is not None and circuit.probe is passage:
             circuit.probe = None
 
     def is_probe(self, passage: "Passage") -> bool:
-        circuit = self._troubled.get(passage.key)
+        circuit = self._troubled.get(passage.called)
         return circuit is not None and circuit.probe is passage
 
-    def _begun(self, key: Key) -> _Circuit:
+    def _begun(self, called: Called) -> _Circuit:
         if len(self._troubled) >= REMEMBERED:
             del self._troubled[next(iter(self._troubled))]
-        return self._troubled.setdefault(key, _Circuit())
+        return self._troubled.setdefault(called, _Circuit())
 
 
 class Passage:
@@ -153,8 +162,8 @@ class Passage:
     What it is left with as an exception is judged; an answer is told to `answered`.
     """
 
-    def __init__(self, circuits: Circuits, key: Key, *, insists: bool) -> None:
-        self.key, self.insists = key, insists
+    def __init__(self, circuits: Circuits, called: Called, *, insists: bool) -> None:
+        self.called, self.insists = called, insists
         self._circuits = circuits
 
     def answered(self, status: int, headers: Mapping[str, str]) -> None:
