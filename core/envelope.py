@@ -95,6 +95,10 @@ class Candidate:
     is_followed: bool = False  # its channel follows the work itself (core/followed.py)
 
     @property
+    def external_id(self) -> str:
+        return self.inbound.external_id
+
+    @property
     def address(self) -> Address:
         return Address(self.source, self.inbound.chat, self.inbound.topic)
 
@@ -106,6 +110,9 @@ class Candidate:
         """The same, with the agent that stands in for it ("" for none)."""
         agent = self.agent_for(chosen)
         return agent, self.fallbacks.get(agent, "")
+
+
+Arrival = Candidate | Unreadable | Moved  # a member of a batch, as the host puts it to the store
 
 
 @value(frozen=True, slots=True)

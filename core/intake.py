@@ -9,14 +9,14 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 from core import plugin
 from core.access import Access
 from core.clock import Clock
 from core.commands import UNKNOWN, command_of
 from core.crashpoint import crashpoint
-from core.envelope import Candidate, ContextScope, Inbound, Moved, Unreadable
+from core.envelope import Arrival, Candidate, ContextScope, Inbound, Moved, Unreadable
 from core.errors import Busy
 from core.identity import Source, language_of
 from core.ids import new_id, secret_id
@@ -77,34 +77,16 @@ class SourceIntake:
         cursor: Cursor | None = None,
         window: ReplyWindow | None = None,
     ) -> Sequence[plugin.Admission]:
-        account = self._account()
         if self._moved is None:
             await self._aliases()
-        candidates = [self._stamp(account, item) if isinstance(item, Inbound) else item for item in batch]
-        if len(candidates) > 1 or cursor is not None:
-            candidates = self._without_floods(candidates)
-        owners = [item.owner for item in candidates if _is_work(item)]  # whose queues grow
-        try:
-            self._lanes.enter(owners)
-        except Busy:
-            if window is None or not await self._is_known(account.source, candidates):
-                raise
-            self._lanes.enter_again(owners)
+        stamped = self._stamped(batch, is_in_order=len(batch) > 1 or cursor is not None)
+        await self._enter(stamped, window)
         crashpoint("ingress.before_commit")
-        until = None if window is None else window.until
-        try:
-            admitting = asyncio.ensure_future(self._store.admit(account.source, candidates, cursor, window=until))
-            admissions = await asyncio.shield(admitting)
-        except asyncio.CancelledError:  # whoever asked has gone; what was asked is stored all the same
-            admitting.add_done_callback(partial(self._unasked, account, candidates, owners))
-            raise
-        except BaseException:
-            self._lanes.leave(owners)
-            raise
+        admissions = await self._admitted(stamped, cursor, window)
         crashpoint("ingress.after_commit")
         if window is not None:
             self._open(window, admissions[0])
-        return self._started(account, candidates, admissions)
+        return self._started(stamped, admissions)
 
     async def cursor(self, name: str) -> str | None:
         return await self._store.cursor(self._account().source, name)
@@ -120,6 +102,11 @@ class SourceIntake:
         if self._moved is None:
             self._moved = await self._store.aliases(self._account().source)
         return self._moved
+
+    def _stamped(self, batch: Sequence[Inbound | Unreadable | Moved], *, is_in_order: bool) -> "_Batch":
+        account = self._account()
+        arrivals = [self._stamp(account, item) if isinstance(item, Inbound) else item for item in batch]
+        return _Batch(account, self._without_floods(arrivals) if is_in_order else arrivals)
 
     def _stamp(self, account: Account, inbound: Inbound) -> Candidate:
         moved = self._moved or {}
@@ -153,14 +140,12 @@ class SourceIntake:
         called = command.removeprefix(UNKNOWN) if command.startswith(UNKNOWN) else ""
         return routes.pick(inbound, called, account.language or inbound.language or "", moved)
 
-    def _without_floods(
-        self, candidates: Sequence[Candidate | Unreadable | Moved]
-    ) -> list[Candidate | Unreadable | Moved]:
+    def _without_floods(self, arrivals: Sequence[Arrival]) -> list[Arrival]:
         """Where a stream of events is read in order, one sender with too much unanswered must not hold up the others:
         what is too much gets the answer that this is busy."""
         coming: Counter[str] = Counter()
-        admissible: list[Candidate | Unreadable | Moved] = []
-        for item in candidates:
+        admissible: list[Arrival] = []
+        for item in arrivals:
             if _is_work(item):
                 coming[item.owner] += 1
                 if self._lanes.is_flooding(item.owner, coming[item.owner]):
@@ -169,10 +154,41 @@ class SourceIntake:
             admissible.append(item)
         return admissible
 
-    async def _is_known(self, source: Source, candidates: Sequence[Candidate | Unreadable | Moved]) -> bool:
-        """Whoever asks again for an answer to what was taken must not be told that there was no room for it."""
-        keys = [item.inbound.keys for item in candidates if _is_work(item)]
-        return all([await self._store.knows(source, each) for each in keys])
+    async def _enter(self, batch: "_Batch", window: ReplyWindow | None) -> None:
+        """Raises Busy. Whoever asks again for an answer to what was taken is not told that there was no room for it."""
+        try:
+            self._lanes.enter(batch.owners)
+        except Busy:
+            if window is None or not await self._is_known(batch):
+                raise
+            self._lanes.enter_again(batch.owners)
+
+    async def _is_known(self, batch: "_Batch") -> bool:
+        keys = [item.inbound.keys for item in batch.arrivals if _is_work(item)]
+        return all([await self._store.knows(batch.account.source, each) for each in keys])
+
+    async def _admitted(
+        self, batch: "_Batch", cursor: Cursor | None, window: ReplyWindow | None
+    ) -> tuple[Admission, ...]:
+        until = None if window is None else window.until
+        try:
+            admitting = asyncio.ensure_future(
+                self._store.admit(batch.account.source, batch.arrivals, cursor, window=until)
+            )
+            return await asyncio.shield(admitting)
+        except asyncio.CancelledError:  # whoever asked has gone; what was asked is stored all the same
+            admitting.add_done_callback(partial(self._unasked, batch))
+            raise
+        except BaseException:
+            self._lanes.leave(batch.owners)
+            raise
+
+    def _unasked(self, batch: "_Batch", admitting: "asyncio.Future[tuple[Admission, ...]]") -> None:
+        """The store has answered when nobody waited for it any more."""
+        if admitting.cancelled() or admitting.exception() is not None:
+            self._lanes.leave(batch.owners)
+        else:
+            self._started(batch, admitting.result())
 
     def _open(self, window: ReplyWindow, admission: Admission) -> None:
         match admission:
@@ -183,60 +199,54 @@ class SourceIntake:
             case _:
                 return
 
-    def _unasked(
-        self,
-        account: Account,
-        candidates: Sequence[Candidate | Unreadable | Moved],
-        owners: Sequence[str],
-        admitted: "asyncio.Future[tuple[Admission, ...]]",
-    ) -> None:
-        """The store has answered when nobody waited for it any more."""
-        if admitted.cancelled() or admitted.exception() is not None:
-            self._lanes.leave(owners)
-        else:
-            self._started(account, candidates, admitted.result())
+    def _started(self, batch: "_Batch", admissions: Sequence[Admission]) -> list[plugin.Admission]:
+        pairs = zip(batch.arrivals, admissions, strict=True)
+        return [self._start(batch.account, arrival, admission) for arrival, admission in pairs]
 
-    def _started(
-        self,
-        account: Account,
-        candidates: Sequence[Candidate | Unreadable | Moved],
-        admissions: Sequence[Admission],
-    ) -> list[plugin.Admission]:
-        return [self._start(account, *admitted) for admitted in zip(candidates, admissions, strict=True)]
-
-    def _start(self, account: Account, item: Candidate | Unreadable | Moved, admission: Admission) -> plugin.Admission:
-        name = account.source.key
-        external = item.inbound.external_id if isinstance(item, Candidate) else item.external_id
+    def _start(self, account: Account, arrival: Arrival, admission: Admission) -> plugin.Admission:
+        seen: dict[str, Any] = {"account": account.source.account, "external_id": arrival.external_id}
         if isinstance(admission, Admitted):
-            envelope, thread = admission.envelope, admission.thread
-            if thread:
-                collect = 0.0 if admission.is_desk else account.collect
-                self._lanes.look(thread, admission.owner, is_desk=admission.is_desk, collect=collect)
-            seen = {"envelope": envelope, "thread": thread, "external_id": external}
-            self._telemetry.event("envelope.admitted", account=name, outcome="accepted", **seen)
-            if admission.hands_over:
-                self._outbox.wake(admission.conversation, name)
-            return plugin.Accepted(envelope, thread, admission.target)
-        if _is_work(item):
-            self._lanes.leave((item.owner,))
+            return self._accepted(account, admission, seen)
+        if _is_work(arrival):
+            self._lanes.leave((arrival.owner,))
         if isinstance(admission, AlreadySeen):
-            envelope = admission.envelope
-            if admission.hands_over and admission.window is not None:
-                self._outbox.wake(admission.window.conversation, name)
-            self._telemetry.event(
-                "envelope.admitted", account=name, outcome="duplicate", envelope=envelope, external_id=external
-            )
-            return plugin.Duplicate(envelope)
-        if isinstance(item, Moved):
-            self._moved = (self._moved or {}) | {item.chat: item.new_chat}
-        sender = item.inbound.sender if isinstance(item, Candidate) else ""  # the id that a list would name
-        reason = admission.reason
-        self._telemetry.event(
-            "envelope.admitted", account=name, outcome="refused", reason=reason, external_id=external, sender=sender
-        )
-        return plugin.Refused(reason)
+            return self._seen_again(account, admission, seen)
+        if isinstance(arrival, Moved):
+            self._moved = (self._moved or {}) | {arrival.chat: arrival.new_chat}
+        sender = arrival.inbound.sender if isinstance(arrival, Candidate) else ""  # the id that a list would name
+        self._telemetry.event("envelope.admitted", outcome="refused", reason=admission.reason, sender=sender, **seen)
+        return plugin.Refused(admission.reason)
+
+    def _accepted(self, account: Account, admitted: Admitted, seen: Mapping[str, Any]) -> plugin.Accepted:
+        envelope, thread = admitted.envelope, admitted.thread
+        if thread:
+            collect = 0.0 if admitted.is_desk else account.collect
+            self._lanes.look(thread, admitted.owner, is_desk=admitted.is_desk, collect=collect)
+        self._telemetry.event("envelope.admitted", outcome="accepted", envelope=envelope, thread=thread, **seen)
+        if admitted.hands_over:
+            self._outbox.wake(admitted.conversation, account.source.account)
+        return plugin.Accepted(envelope, thread, admitted.target)
+
+    def _seen_again(self, account: Account, known: AlreadySeen, seen: Mapping[str, Any]) -> plugin.Duplicate:
+        if known.hands_over and known.window is not None:
+            self._outbox.wake(known.window.conversation, account.source.account)
+        self._telemetry.event("envelope.admitted", outcome="duplicate", envelope=known.envelope, **seen)
+        return plugin.Duplicate(known.envelope)
 
 
-def _is_work(item: Candidate | Unreadable | Moved) -> TypeGuard[Candidate]:
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """What came at once, stamped, as one operation of the store."""
+
+    account: Account
+    arrivals: Sequence[Arrival]
+
+    @property
+    def owners(self) -> list[str]:
+        """Whose queues it makes longer, once for each message."""
+        return [item.owner for item in self.arrivals if _is_work(item)]
+
+
+def _is_work(item: Arrival) -> TypeGuard[Candidate]:
     """Commands, edits and refused messages start no work and are let in at any load."""
     return isinstance(item, Candidate) and not (item.refusal or item.command) and item.scope is not ContextScope.NOTIFY

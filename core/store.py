@@ -10,7 +10,7 @@ from typing import Protocol
 from core.choices import Offered
 from core.clock import Instant
 from core.delivery import Delivery, DeliveryState, RenderedPiece
-from core.envelope import Candidate, Moved, Unreadable
+from core.envelope import Arrival
 from core.followed import FollowedRecords, Target
 from core.identity import Source
 from core.plugin import Cursor
@@ -63,7 +63,7 @@ class Admissions(Protocol):
     def admit(
         self,
         source: Source,
-        batch: Sequence[Candidate | Unreadable | Moved],
+        batch: Sequence[Arrival],
         cursor: Cursor | None = None,
         *,
         window: Instant | None = None,
