@@ -24,8 +24,8 @@ from core.tracker import TaskTracker
 
 
 @dataclass(frozen=True, slots=True)
-class Parties:
-    """Whom a line joins. Accounts are fixed while it runs; delegates may come and go."""
+class Ends:
+    """What a line joins, channels and agents. Accounts are fixed while it runs; delegates may come and go."""
 
     plugins: Mapping[str, AgentPlugin]  # by account, as are the next two
     channels: Mapping[str, Channel]
@@ -44,23 +44,23 @@ class Rules:
 
 
 class Line:
+    """Nothing waits or runs before `recover`; then each plugin is given its `intake`."""
+
     def __init__(
         self,
         store: Store,
-        parties: Parties,
+        ends: Ends,
         rules: Rules,
         tasks: asyncio.TaskGroup,
         clock: Clock,
         telemetry: Telemetry,
         files: Files = NO_FILES,
     ) -> None:
-        """All its work is done in `tasks`. Nothing waits or runs before `recover`."""
-        self._store, self._parties, self._rules = store, parties, rules
+        """All its work is done in `tasks`."""
+        self._store, self._ends, self._rules = store, ends, rules
         self._tasks, self._clock, self._telemetry = tasks, clock, telemetry
-        self.outbox = Outbox(
-            store, parties.channels, tasks, clock, telemetry, lambda turn: self.previews.end(turn), store
-        )
-        self.previews = Previews(parties.plugins, store, tasks, self.outbox.is_throttled, telemetry)
+        self.outbox = Outbox(store, ends.channels, tasks, clock, telemetry, lambda turn: self.previews.end(turn), store)
+        self.previews = Previews(ends.plugins, store, tasks, self.outbox.is_throttled, telemetry)
         self.pushes = PushBook(store, rules.push_base)
         self.tracker = self._tracker(files)
         self.desk = Desk(
@@ -72,8 +72,8 @@ class Line:
     def _tracker(self, files: Files) -> TaskTracker:
         return TaskTracker(
             self._store,
-            self._parties.delegates,
-            self._parties.plugins,
+            self._ends.delegates,
+            self._ends.plugins,
             self.previews,
             self.outbox.wake,
             self._tasks,
@@ -82,7 +82,7 @@ class Line:
             self._rules.patience,
             lambda account: self._routes_of(account).fallbacks,
             self.pushes,
-            self._parties.followers,
+            self._ends.followers,
             files,
         )
 
@@ -90,6 +90,7 @@ class Line:
         return self._rules.account(account).routes
 
     def intake(self, account: str) -> SourceIntake:
+        """The door of the account's plugin."""
         return SourceIntake(
             lambda: self._rules.account(account),
             self._store,
@@ -97,7 +98,7 @@ class Line:
             self.outbox,
             self._clock,
             self._telemetry,
-            is_followed=self._parties.plugins[account].capabilities.follows,
+            is_followed=self._ends.plugins[account].capabilities.follows,
         )
 
     async def recover(self) -> dict[str, int]:
@@ -105,8 +106,8 @@ class Line:
 
         What belongs to an account that is not configured now stays as it is, until it is again.
         """
-        accounts = self._parties.plugins
-        for follower in self._parties.followers.values():
+        accounts = self._ends.plugins
+        for follower in self._ends.followers.values():
             await patiently(follower.load, self._telemetry)
         unknown = await self.outbox.recover()
         await patiently(self.pushes.load, self._telemetry)

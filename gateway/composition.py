@@ -15,7 +15,7 @@ from core.followed import FollowedWork, FollowingPlugin
 from core.helm import Delegate
 from core.identity import Source
 from core.intake import Account
-from core.line import Line, Parties, Rules
+from core.line import Ends, Line, Rules
 from core.outbox import Channel
 from core.pacing import Limits
 from core.patience import Patience
@@ -55,14 +55,14 @@ class ConfiguredLine(Line):
             name: cast(FollowingPlugin, plugin).follower for name, plugin in self.plugins.items() if follows(plugin)
         }
         channels = {name: self._channel(name) for name in self.plugins}
-        parties = Parties(self.plugins, channels, followers, self.delegates)
+        ends = Ends(self.plugins, channels, followers, self.delegates)
         rules = Rules(
             lambda: self._bounds,
             lambda account: self._accounts[account],
             Patience(foreground=settings.gateway.foreground_patience, stale=settings.gateway.task_silence),
             push_base(settings),
         )
-        super().__init__(store, parties, rules, tasks, clock, telemetry, host.files)
+        super().__init__(store, ends, rules, tasks, clock, telemetry, host.files)
 
     def change(self, settings: Settings, agents: Sequence[str]) -> None:
         """Go on with other settings; these agents are made anew, or gone. What raises changes nothing."""

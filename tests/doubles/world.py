@@ -15,7 +15,7 @@ from core.followed import FollowingPlugin
 from core.helm import Delegate
 from core.identity import Source
 from core.intake import Account
-from core.line import Line, Parties, Rules
+from core.line import Ends, Line, Rules
 from core.outbox import Channel
 from core.pacing import Limits
 from core.parts import Text
@@ -78,7 +78,7 @@ class World(Line):
         is_local = isinstance(agent, LocalAgent | QuickAgent)
         delegates = {one.name: Delegate(one, resubmits) for one in others}
         delegates[agent.name] = Delegate(agent, resubmits, is_local=is_local, pushes=pushes)
-        parties = Parties(
+        ends = Ends(
             {account: plugin},
             {account: Channel(plugin, lambda: limits or Limits(), lambda: on_unknown)},
             {account: cast(FollowingPlugin, plugin).follower} if is_followed else {},
@@ -90,7 +90,7 @@ class World(Line):
             patience,
             push_base or "https://desk.example" if pushes else "",
         )
-        super().__init__(store, parties, rules, tasks, self.clock, self.events, files)
+        super().__init__(store, ends, rules, tasks, self.clock, self.events, files)
         self.door = self.intake(account)
         self._numbers = count(1)
 
