@@ -19,7 +19,6 @@ from aiohttp import web
 from core.delivery import Delivery, Op
 from core.notices import sentence
 from core.window import ReplyWindow
-from plugins.wechat.freshness import TIME_DIGITS
 from plugins.wechat.render import TEXT_LIMIT
 
 REQUESTS = 3  # with the same message, before the platform gives up
@@ -44,6 +43,14 @@ Write = Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True)
+class Asked:
+    """A request for a message, and those before it: as many as this process has seen."""
+
+    number: int
+    began: float  # when the first of all arrived, on the monotonic clock; where nobody saw it, as the platform says
+
+
+@dataclass(frozen=True, slots=True)
 class Pace:
     """Seconds, all in proportion to `reply_within`; tests live faster."""
 
@@ -58,27 +65,23 @@ class Pace:
     def all_requests(self) -> float:
         return REQUESTS * self.patience
 
-    def age(self, created: str, asked: str) -> float:
-        """For how many seconds a message has been asked about at least, by the times that the platform signs.
+    def age(self, created: int | None, asked: int | None) -> float:
+        """For how many seconds at least the platform has asked about a message: it was `created` and is `asked` about
+        at these times, which the platform signed. 0 where one of them is none.
 
-        Earlier requests may have come while nobody was here to see them. It counts whole seconds and, as far as is
-        known, signs each request anew. Never so long that the request itself would be too late.
+        Earlier requests may have come while nobody was here to see them. The platform counts whole seconds and, as far
+        as is known, signs each request anew. Never so long that the request itself would be too late.
         """
-        is_time = created.isascii() and created.isdigit() and len(created) <= TIME_DIGITS
-        age = int(asked) - int(created) - 1 if is_time else 0
+        age = 0 if created is None or asked is None else asked - created - 1
         return min(max(0.0, age), self.all_requests - self.patience)
+
+    def is_last(self, asked: Asked, left: float) -> bool:
+        """Whether the platform asks no more after it; `left`: seconds in which it still asked when it began."""
+        return asked.number >= REQUESTS or left <= LAST * self.patience
 
     def left(self, began: float, share: float = 1.0) -> float:
         """Until this share of `reply_within` is over for a request that `began` then, on the monotonic clock."""
         return began + share * self.reply_within - time.monotonic()
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A request for a message, and those before it: as many as this process has seen."""
-
-    number: int
-    began: float  # when the first of all arrived, on the monotonic clock; where nobody saw it, as the platform says
 
 
 class Requests:

@@ -26,14 +26,12 @@ from core.plugin import Accepted, Admission, Duplicate, Intake
 from core.window import Gather, ReplyWindow
 from plugins.wechat import xml
 from plugins.wechat.cipher import BadSeal, Seal, is_signature, opened, signature
-from plugins.wechat.freshness import FRESH, TIME_DIGITS, Freshness
+from plugins.wechat.freshness import FRESH, Freshness, time_of
 from plugins.wechat.health import Health
 from plugins.wechat.incoming import Incoming, without_files
 from plugins.wechat.passive import (
     EARLIER,
     GATHER,
-    LAST,
-    REQUESTS,
     Asked,
     Pace,
     Reply,
@@ -106,21 +104,22 @@ class Webhook:
 
     def _check_query(self, request: web.Request) -> None:
         at, nonce, given = (_one(request, name) for name in ("timestamp", "nonce", "signature"))
-        is_fresh = at.isascii() and at.isdigit() and len(at) <= TIME_DIGITS and self._freshness.is_fresh(int(at))
+        signed_at = time_of(at)
+        is_fresh = signed_at is not None and self._freshness.is_fresh(signed_at)
         if not at or not nonce or not is_signature(given, self._token, at, nonce):
             if is_fresh and nonce and len(given) == SIGNATURE:
                 self._health.signed_otherwise()
             raise _forbidden("bad_signature")
-        if not is_fresh:
-            self._found_stale(at)
+        if signed_at is None or not is_fresh:
+            self._found_stale(signed_at)
             raise _forbidden("stale_signature")
-        self._freshness.signed(int(at))
-        self._health.signed(self._clock.now(), is_clock_right=self._freshness.agrees(int(at)))
+        self._freshness.signed(signed_at)
+        self._health.signed(self._clock.now(), is_clock_right=self._freshness.agrees(signed_at))
 
-    def _found_stale(self, at: str) -> None:
+    def _found_stale(self, signed_at: int | None) -> None:
         """Somebody sends an old query again; or, where no good push came just now, a clock is wrong."""
         self._health.counts["stale_queries"] += 1
-        is_again = at.isascii() and at.isdigit() and len(at) <= TIME_DIGITS and self._freshness.is_again(int(at))
+        is_again = signed_at is not None and self._freshness.is_again(signed_at)
         if not is_again and self._clock.monotonic() - self._good_at > FRESH:
             self._health.unread("stale")
 
@@ -157,7 +156,8 @@ class Webhook:
         if isinstance(item, Unreadable) or item.is_event:
             kept = await self._admitted(self._intake, item, began)
             return success() if kept is not None else await hold(request, self._pace, began)
-        age = self._pace.age(str(xml.read(words).get("CreateTime")), _one(request, "timestamp"))
+        created = time_of(str(xml.read(words).get("CreateTime")))
+        age = self._pace.age(created, time_of(_one(request, "timestamp")))
         asked = self._requests.count(item.keys[0], began, age)
         whole = await self._whole(self._intake, item, words, asked, began)
         if whole is None:
@@ -179,7 +179,7 @@ class Webhook:
             return None if is_let_in is None else without_files(item)
         found = await self._incoming.with_files(item, media_id, self._pace.left(began, FETCHING))
         is_young = self._clock.monotonic() - self._opened_at < self._pace.all_requests
-        is_last = is_young or self._is_last(asked, self._pace.all_requests - began + asked.began)
+        is_last = is_young or self._pace.is_last(asked, self._pace.all_requests - began + asked.began)
         return without_files(item) if found is None and is_last else found
 
     async def _answered(
@@ -195,7 +195,7 @@ class Webhook:
             return await hold(request, self._pace, began)
         if not isinstance(admission, Accepted | Duplicate) or not admission.envelope or not window.is_open:
             return success()
-        is_last = self._is_last(asked, window.ends - self._clock.now() + time.monotonic() - began)
+        is_last = self._pace.is_last(asked, window.ends - self._clock.now() + time.monotonic() - began)
         reply = Reply(request, window, self._pace, write, began)
         try:
             return await reply.give(
@@ -213,10 +213,6 @@ class Webhook:
     def _carried(self, delivery: Delivery) -> str | None:
         """As the account may send by now: that it may not can come out while the request is open."""
         return carried(delivery) if self._may_send() else carried_in_words(delivery)
-
-    def _is_last(self, asked: Asked, left: float) -> bool:
-        """`left`: seconds in which the platform still asked when this request began."""
-        return asked.number >= REQUESTS or left <= LAST * self._pace.patience
 
     async def _admitted(
         self, intake: Intake, item: Inbound | Unreadable, began: float, window: ReplyWindow | None = None

@@ -15,6 +15,7 @@ from core.parts import text_of
 from core.session import Bounds
 from core.store import Store
 from gateway.store.sqlite import SqliteStore
+from plugins.wechat.passive import Pace
 from tests.doubles.agent import FakeAgent, Parked, context, task, task_id
 from tests.doubles.clock import ManualClock
 from tests.fakes.scripting import delay
@@ -212,11 +213,14 @@ async def test_a_message_whose_earlier_requests_nobody_saw_is_told_by_its_last_t
         assert there.pushes._reply(last.body) == "I am still working on it. Send me anything to see the answer."
 
 
-async def test_a_message_that_was_just_written_is_asked_about_again(platform: FakeWechat, store: Store) -> None:
-    """The platform counts whole seconds, so that the youngest may look one second old."""
-    async with account(platform, store, taking(3600), customer_service=False) as there:
-        message = there.pushes.message(ANN, "text", Content="hello", age=0.99)
-        assert (await there.pushes.request(message)).status is None
+@pytest.mark.parametrize(
+    ("created", "asked", "seconds"),
+    [(1000, 1000, 0), (1000, 1001, 0), (1000, 1006, 5), (1000, 9000, 10), (1006, 1000, 0), (None, 1000, 0)],
+)
+def test_a_message_was_asked_about_as_long_as_the_platforms_whole_seconds_are_sure_of_and_may_be_asked_about_once_more(
+    created: int | None, asked: int, seconds: float
+) -> None:
+    assert Pace(4.5).age(created, asked) == seconds
 
 
 @pytest.mark.parametrize("created", ["", "-5", "soon", "99999999999999999999"])
