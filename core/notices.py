@@ -196,5 +196,14 @@ def counted(language: str, **counts: int) -> str:
 
 def notice(name: str, language: str, *, again: int = 0, **values: object) -> Piece:
     """A notice is shown once in its turn; one that may have to be said again numbers its times."""
-    key = f"notice:{name}:{again}" if again else f"notice:{name}"
+    key = f"{_key(name)}:{again}" if again else _key(name)
     return Piece(key, (Text(sentence(name, language, **values)),))
+
+
+def is_notice(piece: Piece, name: str) -> bool:
+    """Whether it is this notice, said for the first time or again."""
+    return piece.key == _key(name) or piece.key.startswith(f"{_key(name)}:")
+
+
+def _key(name: str) -> str:
+    return f"notice:{name}"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from core.agent import Artifact, ArtifactUpdate, Metadata, TaskState
 from core.delivery import Piece
 from core.followed import Made, Said, Step
-from core.notices import sentence
+from core.notices import is_notice, sentence
 from core.parts import Attached, Part, Text, say_the_same
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def _said(turn: "Turn", parts: tuple[Part, ...], id: str = "", attached: Attache
 
 def _status(assembly: "Assembly", pieces: Sequence[Piece], end: "TurnEnd | None") -> tuple[TaskState, tuple[Part, ...]]:
     if end is None:
-        silent = [piece for piece in pieces if piece.key == "notice:silent_work"]
+        silent = [piece for piece in pieces if is_notice(piece, "silent_work")]
         return TaskState.WORKING, _words(silent) or assembly.message
     if assembly.reply is not None:
         return TaskState.COMPLETED, assembly.reply.parts
@@ -91,13 +91,13 @@ def _status(assembly: "Assembly", pieces: Sequence[Piece], end: "TurnEnd | None"
         return assembly.state, assembly.message
     if end.is_cancelled:
         return TaskState.CANCELED, ()
-    is_declined = any(piece.key == "notice:declined" for piece in pieces)
+    is_declined = any(is_notice(piece, "declined") for piece in pieces)
     return TaskState.REJECTED if is_declined else TaskState.FAILED, _words(pieces)
 
 
 def _words(pieces: Sequence[Piece]) -> tuple[Part, ...]:
     """What is said in the place of a notice; one that speaks of commands of chats says less."""
     for piece in pieces:
-        if piece.key.startswith("notice:submission_unknown"):
+        if is_notice(piece, "submission_unknown"):
             return (Text(sentence("outcome_unknown", "en")),)
     return tuple(part for piece in pieces for part in piece.parts)
