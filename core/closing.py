@@ -22,13 +22,13 @@ class Closings:
         self._helm, self._turns, self._delegates = helm, turns, delegates
 
     def tell(self, task: OpenTask) -> None:
-        """Soon; by this process, since nothing waits for it, or else by the next one."""
+        """Tell its agent, beside the turns; what this process does not manage, the next one does."""
         delegate = self._delegates.get(task.agent)
         if delegate is not None and task.task_id:
             self._helm.spawn(partial(self._tell, delegate.agent, task), f"let go {task.task_id}")
 
     async def tell_the_rest(self) -> None:
-        """After a start: what the last process did not come to."""
+        """After a start: what the last process did not manage."""
         for position, task in enumerate(await patiently(self._turns.untold, self._helm.telemetry)):
             asyncio.get_running_loop().call_later(position * self._helm.patience.stagger, self.tell, task)
 

@@ -95,7 +95,7 @@ class Refusal(StrEnum):
     MALFORMED = "malformed"  # this content is refused for good
     MOVED = "moved"  # the chat has the id `moved_to` now
     UNAUTHORISED = "unauthorised"  # the account's credentials are wrong: the plugin is red, the delivery waits
-    WINDOW_CLOSED = "window_closed"  # the channel lets the bot speak again only after the person wrote
+    WINDOW_CLOSED = "window_closed"  # the bot may speak again after the person wrote, or is to try after `retry_after`
 
 
 @value(frozen=True, slots=True)

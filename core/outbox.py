@@ -28,7 +28,7 @@ from core.window import Ride, Windows
 SEND_LIMIT = 120.0  # seconds for one attempt in all; the plugin's own phases are shorter
 NO_ROOM = Rejected(Refusal.UNAVAILABLE, "the reply that was under way could not carry it")
 NOT_YET = Rejected(
-    Refusal.WINDOW_CLOSED, "it can be sent no more, and a request is open that may carry it", retry_after=BACKOFF_FIRST
+    Refusal.WINDOW_CLOSED, "it cannot be sent now, and a request is open that may carry it", retry_after=BACKOFF_FIRST
 )
 CONCURRENT = 64  # attempts of one account at once
 
@@ -204,11 +204,11 @@ class Outbox:
         return outcome, self._clock.monotonic() - started
 
     async def _shown(self, delivery: Delivery, plugin: AgentPlugin, ride: Ride) -> Outcome:
-        """By a request that waits, or sent.
+        """Carried by a request that is open, or sent.
 
-        What cannot be sent until the person writes waits for a request that is open by now: they may have written
-        meanwhile, and it may carry what was left to a channel that turned out to be closed. It is claimed once more,
-        since it may be the answer to an earlier question by then.
+        What cannot be sent before the person writes is not left to wait for that while a request is open that could
+        carry it: they may have written meanwhile, or the account may not send, as it turns out. It is claimed anew,
+        and not offered here once more, since by then it may be the answer to an earlier question.
         """
         await self.windows.offer(delivery, ride, plugin.capabilities.asks_again)
         outcome = ride.outcome or await plugin.send(delivery)
