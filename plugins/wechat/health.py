@@ -33,8 +33,6 @@ _UNREACHABLE = (
     "平台接口没有应答：请检查网络和 api_base，会自动重试"
 )
 _ADDRESS = re.compile(r"invalid ip ([0-9a-fA-F.:]{3,45})")
-
-
 _FAULTS: tuple[State, ...] = ("unauthorised", "unreachable", "no_permission")  # of the API; the gravest first
 
 
@@ -45,10 +43,10 @@ class Health(AccountHealth[State]):
     kind: ClassVar[str] = "wechat"
 
     state: State = "starting"
-    _faults: dict[State, str] = field(default_factory=dict)
-    _unread: dict[Unread, None] = field(default_factory=dict)  # since a push could be read
+    _faults: dict[State, str] = field(default_factory=dict)  # of the API that stand, each with its note
+    _unread: dict[Unread, None] = field(default_factory=dict)  # why pushes could not be read since one could, in order
     _others: int = 0  # calls signed with another Token since one with ours
-    _signed_at: Instant | None = None
+    _signed_at: Instant | None = None  # when the last call with ours came
 
     def opened(self) -> None:
         """Pushes are taken from now on."""
@@ -95,11 +93,12 @@ class Health(AccountHealth[State]):
             self._unread["stale"] = None
 
     def read(self) -> None:
+        """A push could be read, which says nothing of the clock."""
         self._unread = {why: None for why in self._unread if why == "stale"}
 
     @property
     def trouble(self) -> str:
-        """All that stands in the note, where any of it is one: what matters most comes first, and hides nothing."""
+        """The whole note, where anything in it is a trouble: the gravest comes first, and hides nothing else."""
         is_one = self._unread or "unauthorised" in self._faults or "unreachable" in self._faults
         return self._notes if is_one else ""
 
