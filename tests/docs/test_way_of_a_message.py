@@ -68,6 +68,7 @@ async def files_of_one_message(folder: Path) -> list[str]:
             await until(lambda: there.plugins["support"].health["state"] == "receiving")
             await telegram.updates.set_webhook({"url": f"{base}/hooks/support", "secret_token": SECRET})
             for n in (1, 2):
+                await until(lambda: passed.is_silent)
                 passed.restart()
                 telegram.user_says(ANN, "good morning")
                 await telegram.wait_for_messages(ANN, n)

@@ -2,6 +2,7 @@
 
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,15 +13,24 @@ from tests.conftest import ROOT
 FOLDERS = tuple(str(ROOT / name) + "/" for name in ("core", "config", "a2a", "plugins", "gateway"))
 
 
+SILENCE = 0.3  # seconds; the product's own timers after a message are shorter (gateway/store/sqlite/writer.py)
+
+
 class Passed:
-    """The files, in order; `seen` are all of them so far."""
+    """The files, in order."""
 
     def __init__(self) -> None:
         self._seen: dict[str, None] = {}
+        self._last = time.monotonic()
 
     @property
     def files(self) -> list[str]:
         return [str(Path(name).relative_to(ROOT)) for name in self._seen]
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether all that a message set going has ended, what is put off for a moment as well."""
+        return time.monotonic() - self._last > SILENCE
 
     def restart(self) -> None:
         self._seen.clear()
@@ -28,6 +38,7 @@ class Passed:
     def call(self, frame: FrameType, event: str, _argument: object) -> None:
         if event == "call" and (name := frame.f_code.co_filename).startswith(FOLDERS):
             self._seen.setdefault(name)
+            self._last = time.monotonic()
 
 
 @contextmanager
