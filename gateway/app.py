@@ -79,7 +79,7 @@ async def _serve(settings: Settings, reread: Callable[[], Settings], telemetry: 
             host = Host(
                 client, store, store, store, clock, holder, public_url, telemetry=telemetry, files=files, seal=seal
             )
-            line = ConfiguredLine(settings, store, host, tasks, clock, telemetry)
+            line = ConfiguredLine(settings, store, host, tasks)
             supervisor = Supervisor(clock, telemetry)
             asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, _reload, line, supervisor, reread, telemetry)
             health = Health(lambda: store.healthy, supervisor.states, lambda: store.holder, pressure=line.pressure)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, cast
 from config.settings import AccountSettings, AgentEntry, GatewaySettings, LocalAgentSettings, PluginEntry, Settings
 from core.access import Access
 from core.agent import Agent
-from core.clock import Clock
 from core.doors.ingress import Ingress
 from core.doors.ingress import Route as HttpRoute
 from core.followed import FollowedWork, FollowingPlugin
@@ -22,7 +21,6 @@ from core.patience import Patience
 from core.plugin import AgentPlugin, ChangingPlugin, Host
 from core.routes import Route, Routes
 from core.session import Bounds
-from core.telemetry import Telemetry
 from gateway import catalogue
 from gateway.agents.making import make_local
 from gateway.store.sqlite import SqliteStore
@@ -37,22 +35,16 @@ class ConfiguredLine(Line):
     What may change while it runs (access, bounds, limits, agents, policies) is read through `settings` at each use.
     """
 
-    def __init__(
-        self,
-        settings: Settings,
-        store: SqliteStore,
-        host: Host,
-        tasks: asyncio.TaskGroup,
-        clock: Clock,
-        telemetry: Telemetry,
-    ) -> None:
+    def __init__(self, settings: Settings, store: SqliteStore, host: Host, tasks: asyncio.TaskGroup) -> None:
         self.store, self.host, self._of_turns = store, host, tasks
         self._use(settings)
-        work = FollowedWork(store, lambda: self.tracker, lambda: self.lanes, clock, self._card_of)
+        work = FollowedWork(store, lambda: self.tracker, lambda: self.lanes, host.clock, self._card_of)
         self.plugins: Mapping[str, AgentPlugin] = make_plugins(settings.plugins, replace(host, following=work))
         self.delegates = {name: self._delegate(entry) for name, entry in settings.agents.items()}
         followers = {
-            name: cast(FollowingPlugin, plugin).follower for name, plugin in self.plugins.items() if follows(plugin)
+            name: cast(FollowingPlugin, plugin).follower
+            for name, plugin in self.plugins.items()
+            if plugin.capabilities.follows
         }
         channels = {name: self._channel(name) for name in self.plugins}
         ends = Ends(self.plugins, channels, followers, self.delegates)
@@ -62,7 +54,7 @@ class ConfiguredLine(Line):
             Patience(foreground=settings.gateway.foreground_patience, stale=settings.gateway.task_silence),
             push_base(settings),
         )
-        super().__init__(store, ends, rules, tasks, clock, telemetry, host.files)
+        super().__init__(store, ends, rules, tasks, host.clock, host.telemetry, host.files)
 
     def change(self, settings: Settings, agents: Sequence[str]) -> None:
         """Go on with other settings; these agents are made anew, or gone. What raises changes nothing."""
@@ -173,10 +165,6 @@ def lent(entries: Mapping[str, PluginEntry], host: Host) -> dict[str, Host]:
     """What each account is lent; the first of a kind is that kind's default."""
     first = {entries[name].kind: name for name in reversed(list(entries))}
     return {name: replace(host, is_default=first[entry.kind] == name) for name, entry in entries.items()}
-
-
-def follows(plugin: AgentPlugin) -> bool:
-    return plugin.capabilities.follows
 
 
 def bounds_of(gateway: GatewaySettings) -> Bounds:

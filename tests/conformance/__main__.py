@@ -23,7 +23,6 @@ from core.doors.outbound import GuardedClient
 from core.helm import Delegate
 from core.ids import new_id
 from core.plugin import Host
-from core.telemetry import Silent
 from gateway.agents.local import LocalAgent
 from gateway.composition import ConfiguredLine
 from gateway.store.sqlite import SqliteStore
@@ -60,7 +59,7 @@ async def line_over(store: SqliteStore, wanted: Settings) -> AsyncIterator[Confi
     clock = SystemClock()
     async with GuardedClient() as client, asyncio.TaskGroup() as tasks:
         host = Host(client, store, store, store, clock, new_id())
-        line = ConfiguredLine(wanted, store, host, tasks, clock, Silent())
+        line = ConfiguredLine(wanted, store, host, tasks)
         agent = LocalAgent(AGENT, Conformant(), store, clock, tasks)
         line.delegates[AGENT] = Delegate(agent, resubmits=True, is_local=True)
         await line.recover()

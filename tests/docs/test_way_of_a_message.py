@@ -91,9 +91,8 @@ async def line(settings: Settings, folder: Path) -> AsyncIterator[tuple[Configur
     async with SqliteStore(folder / "desk.db") as store, GuardedClient() as client:
         await store.hold()
         async with asyncio.TaskGroup() as tasks:
-            there = ConfiguredLine(
-                settings, store, Host(client, store, store, store, clock, "here"), tasks, clock, events
-            )
+            host = Host(client, store, store, store, clock, "here", telemetry=events)
+            there = ConfiguredLine(settings, store, host, tasks)
             plugin = there.plugins["support"]
             app.add_routes(plugin.routes(Ingress()))
             running = tasks.create_task(plugin.run(there.intake("support")))
