@@ -630,7 +630,7 @@ async def mix_up(desk: World) -> None:
 
 
 @pytest.mark.case("F17")
-async def test_no_preview_shows_what_is_anothers(store: Store) -> None:
+async def test_no_preview_shows_the_task_of_another_conversation(store: Store) -> None:
     async def mixes_up(ask: Ask) -> AsyncIterator[TaskEvent]:
         if len(agent.asks) == 1:
             yield task(ask, TaskState.INPUT_REQUIRED, message="Which day?", time=1.0)

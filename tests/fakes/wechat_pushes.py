@@ -101,7 +101,7 @@ class Pushes:
                 break
             await asyncio.sleep(max(0.0, self.patience - request.seconds))
         last = done.requests[-1]
-        done.reply = self._reply(last.body) if last.status == 200 else FAILURE
+        done.reply = self.reply_in(last.body) if last.status == 200 else FAILURE
         if done.reply is not None:
             road = "failure" if done.reply == FAILURE else "passive"
             self.platform.show(str(fields["FromUserName"]), road, done.reply)
@@ -152,7 +152,8 @@ class Pushes:
             outer += body.removeprefix("<xml>").removesuffix("</xml>")
         return {**query, "encrypt_type": "aes", "msg_signature": signature}, f"<xml>{outer}</xml>"
 
-    def _reply(self, body: str) -> str | None:
+    def reply_in(self, body: str) -> str | None:
+        """What the person reads of a response; None for nothing, FAILURE for what the platform does not take."""
         if body in ("", "success"):
             return None
         if self.mode != "plain":

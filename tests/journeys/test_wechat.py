@@ -107,7 +107,7 @@ async def test_wherever_the_process_dies_a_push_that_comes_again_is_answered_onc
 
 
 @pytest.mark.case("DEL-03")
-async def test_of_an_answer_to_a_last_push_whose_earlier_ones_nobody_saw_a_kill_leaves_unknown_what_became(
+async def test_after_a_kill_an_answer_on_a_last_push_whose_earlier_ones_nobody_saw_is_unknown(
     tmp_path: Path,
 ) -> None:
     """The gateway was down for those, and dies as soon as the answer rides on this one: nobody asks any more."""

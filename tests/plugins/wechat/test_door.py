@@ -316,7 +316,7 @@ async def test_requests_that_come_together_are_one_task(platform: FakeWechat, st
     async with account(platform, store) as there:
         message = there.pushes.message(ANN, "text", Content="hello")
         answers = await asyncio.gather(*(there.pushes.request(message) for _ in range(3)))
-        assert {there.pushes._reply(each.body) for each in answers} == {"HELLO"}
+        assert {there.pushes.reply_in(each.body) for each in answers} == {"HELLO"}
         assert len(there.agent.asks) == 1
 
 

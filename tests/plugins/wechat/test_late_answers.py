@@ -121,19 +121,20 @@ TYPING = "message/custom/typing"
 LATER = "I am still working on it. Send me anything to see the answer."
 
 
+@pytest.mark.parametrize("seconds", [4.5, 7])
 async def test_that_the_account_may_not_send_comes_out_during_a_push_and_its_answer_rides_on_the_next_request(
-    platform: FakeWechat, store: Store
+    platform: FakeWechat, store: Store, seconds: float
 ) -> None:
-    """By the typing state, as soon as an answer takes a moment."""
+    """By the typing state, as soon as an answer takes a moment; the answer may come between two requests."""
     platform.may_send = False
-    async with account(platform, store, taking(7)) as there:
+    async with account(platform, store, taking(seconds)) as there:
         push = await there.pushes.says(ANN, "hello")
         assert (push.statuses, push.reply) == ([None, 200], "HELLO")
         assert await there.outcomes(1) == ["presumed"]
         assert platform.calls[SEND] == 0
 
 
-async def test_a_push_during_which_it_comes_out_says_in_the_end_that_the_answer_comes_later(
+async def test_a_push_during_which_that_comes_out_says_in_the_end_that_the_answer_comes_later(
     platform: FakeWechat, store: Store
 ) -> None:
     platform.may_send = False
@@ -144,7 +145,9 @@ async def test_a_push_during_which_it_comes_out_says_in_the_end_that_the_answer_
         assert (await there.pushes.says(ANN, "and?")).reply == "(To your earlier question)\nHELLO\n\nAND?"
 
 
-async def test_it_comes_out_by_somebody_elses_answer_while_a_push_is_open(platform: FakeWechat, store: Store) -> None:
+async def test_that_it_may_not_send_comes_out_by_somebody_elses_answer_while_a_push_is_open(
+    platform: FakeWechat, store: Store
+) -> None:
     platform.may_send = False
     platform.script.add(TYPING, errcode(0, "ok"), times=None)
     async with account(platform, store, taking(7, 0.1)) as there:

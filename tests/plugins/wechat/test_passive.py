@@ -144,7 +144,7 @@ async def test_a_stored_answer_is_given_again_after_a_restart(platform: FakeWech
         first = await there.pushes.request(message)
     async with account(platform, store) as there:
         second = await there.pushes.request(message)
-        assert there.pushes._reply(first.body) == there.pushes._reply(second.body) == "HELLO"
+        assert there.pushes.reply_in(first.body) == there.pushes.reply_in(second.body) == "HELLO"
         assert len(there.agent.asks) == 0
 
 
@@ -184,7 +184,7 @@ async def test_after_a_restart_between_two_requests_the_next_one_fetches_what_wa
         assert await there.outcomes(1) == ["waiting_for_user"]
         there.pushes.patience = 30.0
         second, third = await there.pushes.request(message), await there.pushes.request(message)
-        assert there.pushes._reply(second.body) == there.pushes._reply(third.body) == "HELLO"
+        assert there.pushes.reply_in(second.body) == there.pushes.reply_in(third.body) == "HELLO"
         assert await there.outcomes(2) == ["waiting_for_user", "presumed"]
         assert len(agent.asks) == 1
 
@@ -210,7 +210,7 @@ async def test_a_message_whose_earlier_requests_nobody_saw_is_told_by_its_last_t
     async with account(platform, store, taking(3600), customer_service=False) as there:
         message = there.pushes.message(ANN, "text", Content="hello", age=3 * PATIENCE)
         last = await there.pushes.request(message)
-        assert there.pushes._reply(last.body) == "I am still working on it. Send me anything to see the answer."
+        assert there.pushes.reply_in(last.body) == "I am still working on it. Send me anything to see the answer."
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ async def test_what_is_not_stored_in_time_is_asked_for_again_and_not_acknowledge
         with locked(disk.path):
             assert (await there.pushes.request(message)).status is None
         again = await there.pushes.request(message)
-        assert (again.status, there.pushes._reply(again.body)) == (200, answered)
+        assert (again.status, there.pushes.reply_in(again.body)) == (200, answered)
         assert len(there.agent.asks) == (answered is not None)
 
 
@@ -138,7 +138,7 @@ async def test_the_notice_that_ends_the_last_request_does_not_wait_for_the_store
             await until(lambda n=number: len(there.desk.events.of("envelope.admitted")) == n)  # type: ignore[misc]
             asking.cancel()
         last = await there.pushes.request(message)
-        assert there.pushes._reply(last.body) == "I am still working on it. Send me anything to see the answer."
+        assert there.pushes.reply_in(last.body) == "I am still working on it. Send me anything to see the answer."
         disk.is_quick.set()
         parked.released.set()
         assert await there.outcomes(1) == ["waiting_for_user"]
