@@ -1,7 +1,8 @@
 """Which conversation's turn is at work on a remote task.
 
 An agent that answers a new message with the task of another conversation is not believed: the gateway would follow
-that task with its own credentials, and show one person's result to another. Of tasks that rest the store knows it.
+that task with its own credentials, and show one person's result to another. Whose a task is that rests, the store
+knows.
 """
 
 from core.turn import Turn

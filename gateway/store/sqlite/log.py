@@ -20,7 +20,7 @@ from pathlib import Path
 
 CHECKPOINT_AFTER = 5000  # writes; some 40 MB of log, which then begins anew and keeps its size
 CHECKPOINT_LEAST = 200  # writes, where the disk has little room
-WRITE = 8192  # bytes of log for a write, rather more than less
+WRITE = 8192  # bytes of log that a write takes, estimated high
 COMMIT_WEIGHT = 4  # writes for the commit itself, whatever is in it: pages that each of them touches
 
 Sync = Callable[[int], None]
@@ -93,7 +93,7 @@ class Log:
         then()
 
     def _bound(self) -> int:
-        """Writes that the log may hold, for which the database has room."""
+        """How many writes the log may hold: what is in it needs as much room in the database."""
         if self._since_checkpoint < CHECKPOINT_LEAST:
             return CHECKPOINT_LEAST
         disk = os.statvfs(self._database.parent)
