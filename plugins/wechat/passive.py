@@ -25,7 +25,7 @@ REQUESTS = 3  # with the same message, before the platform gives up
 SHARE = 0.9  # of the platform's patience is what `reply_within` stands for: 4.5 of 5 seconds
 EARLIER = 0.9  # of `reply_within` is spent waiting, the rest on writing
 CLOSING = 0.95  # of `reply_within` the store may take for the notice that ends the last request
-LAST = 1.5  # times its patience; what begins with no more left is the last request, of one and a half for doubt
+LAST = 1.5  # times its patience is left at most when the last request begins: one for itself, half for doubt
 REMEMBERED = 10_000  # messages whose requests are counted; past it one more may wait in vain
 
 SUCCESS = "success"
