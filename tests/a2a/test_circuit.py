@@ -7,16 +7,18 @@ import pytest
 from aiohttp import web
 
 from a2a import RemoteAgent
-from a2a.circuit import FIRST_PAUSE, MOST_ASKED, MOST_PAUSE, OPENS_AFTER
+from a2a.circuit import FIRST_PAUSE, MOST_ASKED, MOST_PAUSE, OPENS_AFTER, REMEMBERED, Called, Circuits
 from core.agent import TaskRef
+from core.doors.outbound import Refused
 from core.errors import AgentError, Declined, NotAccepted, NotAuthorised, OutcomeUnknown, TaskUnknown, Unreachable
+from core.telemetry import Silent
 from tests.a2a.asking import ask, failure, heard, started
 from tests.a2a.conftest import Connect
 from tests.a2a.test_interfaces import only_over, used
 from tests.doubles.clock import ManualClock
 from tests.doubles.events import Events
 from tests.fakes.agent import ScriptedAgent
-from tests.fakes.agent_rpc import html_page, rpc_error
+from tests.fakes.agent_rpc import html_page, huge_body, rpc_error
 from tests.fakes.agent_scripts import working_until
 from tests.fakes.scripting import Exchange, Respond, cut_before, delay, hang_before, http_status
 
@@ -317,3 +319,53 @@ async def test_an_agent_that_was_never_there_is_not_looked_for_by_everybody(
         clock.time += error.retry_after
         assert await heard(remote.send(ask()))
         assert remote.connection.report().away == ()
+
+
+async def test_a_probe_whose_answer_is_too_large_shows_that_somebody_is_there(
+    connect: Connect, clock: ManualClock
+) -> None:
+    async with ScriptedAgent() as agent:
+        remote = connect(agent.card_url, max_body=1 << 20)
+        await away(agent, remote)
+        await agent.come_up()
+        agent.fault("GetTask", respond=huge_body(2 << 20))
+        clock.time += MOST_PAUSE
+        assert isinstance(await failure(remote.get(TASK)), Unreachable)
+        assert remote.connection.report().away == ()
+
+
+# ---------------------------------------------------------------------------------------------- the circuits alone
+
+
+def not_taken(circuits: Circuits, called: Called) -> None:
+    for _ in range(OPENS_AFTER):
+        with circuits.passage(called) as passage:
+            passage.answered(503, {})
+
+
+def test_a_call_that_was_on_its_way_and_fails_when_its_interface_is_away_tells_nothing_new(clock: ManualClock) -> None:
+    circuits, called = Circuits("desk", clock, Silent(), None), Called("JSONRPC/1.0", "https://desk.example/")
+    with circuits.passage(called) as late:
+        not_taken(circuits, called)
+        known = circuits.away
+        late.answered(504, {})
+    assert circuits.away == known
+
+
+def test_a_probe_that_the_gateways_own_rules_forbid_leaves_its_place_to_the_next_call(clock: ManualClock) -> None:
+    circuits, called = Circuits("desk", clock, Silent(), None), Called("JSONRPC/1.0", "https://desk.example/")
+    not_taken(circuits, called)
+    clock.time += MOST_PAUSE
+    with pytest.raises(Refused), circuits.passage(called):
+        raise Refused("desk.example", "private_address")
+    assert circuits.wants_probe(called)
+
+
+def test_of_interfaces_whose_addresses_keep_changing_the_newest_are_remembered(clock: ManualClock) -> None:
+    circuits = Circuits("desk", clock, Silent(), None)
+    for number in range(REMEMBERED + 1):
+        not_taken(circuits, Called("JSONRPC/1.0", f"https://desk.example/{number}"))
+    clock.time += MOST_PAUSE
+    assert len(circuits.away) == REMEMBERED
+    assert circuits.wants_probe(Called("JSONRPC/1.0", "https://desk.example/1"))
+    assert not circuits.wants_probe(Called("JSONRPC/1.0", "https://desk.example/0"))
