@@ -74,6 +74,18 @@ async def test_a_platform_that_does_not_answer_later_hides_no_permission_that_is
         assert str(there.plugin.health["note"]).startswith("48001")
 
 
+async def test_a_refusal_of_the_platform_shows_that_it_answers(platform: FakeWechat, store: Store) -> None:
+    platform.script.add("message/custom/typing", http_status(502))
+    platform.script.add("message/custom/typing", errcode(50002))
+    async with account(platform, store) as there:
+        for state in ("unreachable", "unauthorised"):
+            with pytest.raises(ApiFailure):
+                await there.plugin.preview(PreviewFrame(Address(Source("wechat", "desk"), ANN), "t", ""))
+            assert there.plugin.health["state"] == state
+        assert str(there.plugin.health["trouble"]).startswith("50002")
+        assert "HTTP 502" not in str(there.plugin.health["trouble"])
+
+
 @pytest.mark.parametrize("is_get", [True, False])
 async def test_calls_under_another_token_are_counted_at_once_since_the_last_good_one_and_are_no_trouble(
     platform: FakeWechat, store: Store, is_get: bool

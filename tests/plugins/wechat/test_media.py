@@ -194,6 +194,7 @@ def said(body: bytes, media_type: str, **headers: str) -> Respond:
         said("\ufeff \n<!doctype html>".encode(), "text/html"),
         said(b"upstream error", "text/plain"),
         said(b"upstream error", AMR),
+        said(PAGE.encode().ljust(1500) + bytes(20), AMR),
         said("上游错误".encode("gbk"), AMR),
         said(b"\x1f\x8b\x08\x00" + bytes(20), AMR),
         said(PICTURE, "image/png", Content_Disposition="attachment; filename=logo.png"),
