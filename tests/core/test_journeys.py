@@ -1,6 +1,7 @@
 """The way of a message, from a person's words to the answer in the same chat; the names are the manual."""
 
 import asyncio
+from typing import Never
 
 import pytest
 
@@ -8,12 +9,14 @@ from core.access import Access
 from core.errors import (
     Busy,
     FloodFromSender,
+    StoreUnavailable,
 )
 from core.parts import Text, text_of
 from core.plugin import Accepted, Duplicate, Refused
 from core.session import Bounds
 from core.store import Ready, Store
 from tests.doubles.agent import FakeAgent, Parked, context
+from tests.doubles.store import MemoryStore
 from tests.doubles.world import world
 from tests.waiting import until
 
@@ -161,6 +164,30 @@ async def test_an_edited_or_forwarded_command_does_nothing(store: Store) -> None
         parked.released.set()
         assert (await desk.plugin.until(2))[0] == "WORK"
         assert desk.agent.cancels == []
+
+
+class Shutting(MemoryStore):
+    """It takes its time to say that nothing was stored."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_asked, self.says_no = asyncio.Event(), asyncio.Event()
+
+    async def admit(self, *_given: object, **_named: object) -> Never:
+        self.is_asked.set()
+        await self.says_no.wait()
+        raise StoreUnavailable("the disk is full")
+
+
+async def test_a_message_that_was_given_up_and_could_not_be_stored_does_not_count_in_the_queue() -> None:
+    async with world(shutting := Shutting()) as desk:
+        asking = asyncio.ensure_future(desk.says("hello"))
+        await shutting.is_asked.wait()
+        asking.cancel()
+        await asyncio.wait([asking])
+        assert desk.lanes.queued == 1
+        shutting.says_no.set()
+        await until(lambda: desk.lanes.queued == 0)
 
 
 async def test_notices_follow_the_person_s_language(store: Store) -> None:

@@ -49,6 +49,18 @@ async def test_the_final_answer_takes_the_place_of_its_preview_even_when_it_had_
         assert (final.op, final.replaces) == (Op.REPLACE, ("preview-1",))
 
 
+async def test_what_an_agent_says_first_is_previewed(store: Store) -> None:
+    plugin = Previewing()
+
+    async def streams(ask: Ask) -> AsyncIterator[TaskEvent]:
+        yield so_far(ask, "at once")
+        await asyncio.Event().wait()
+
+    async with world(store, FakeAgent(streams), plugin) as desk:
+        await desk.says("hi")
+        await until(lambda: [frame.text for frame in plugin.frames] == ["at once"])
+
+
 async def test_a_preview_shown_before_a_restart_is_replaced_after_it(store: Store) -> None:
     plugin = Previewing()
 

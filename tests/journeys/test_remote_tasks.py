@@ -276,6 +276,23 @@ async def test_an_operator_cancels_a_question_and_refreshes_a_task_that_waits(
     assert await gateway.say(f"tasks/{task['id']}:cancel", {}) == 409
 
 
+@pytest.mark.case("F10")
+async def test_an_operator_s_refresh_asks_an_agent_that_is_away_at_once(
+    telegram: FakeTelegram, agent: ScriptedAgent, gateway: GatewayProcess
+) -> None:
+    agent.behave(ask_then_answer())
+    await gateway.start()
+    telegram.user_says(CHAT, "book a table")
+    await telegram.wait_for_text(CHAT, "Which day?")
+    [task] = await gateway.items("tasks")
+    gone = agent.fault("GetTask", respond=http_status(503, Retry_After="60"), times=None)
+    assert {await gateway.say("agents/remote:test", {}) for _ in range(5)} == {502}
+    await gateway.event("agent.away")
+    gone.stop()
+    assert await gateway.say(f"tasks/{task['id']}:refresh", {}) == 200
+    await gateway.event("agent.back")
+
+
 async def test_a_task_resumes_by_itself_after_a_sign_in(
     telegram: FakeTelegram, agent: ScriptedAgent, gateway: GatewayProcess
 ) -> None:
