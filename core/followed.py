@@ -69,6 +69,11 @@ class Report:
 
     conversation: str
     piece: RenderedPiece
+    going_on: RenderedPiece | None = None  # in its place while messages are queued behind the turn; None: the same
+
+    def piece_now(self, *, more: bool) -> RenderedPiece:
+        """What is told; only the commit knows what is queued, so it asks."""
+        return self.going_on if more and self.going_on is not None else self.piece
 
 
 CancelReports = Callable[["Address", str, Instant], Sequence[Report]]

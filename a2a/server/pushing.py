@@ -131,13 +131,14 @@ class Pushes:
 
     # ------------------------------------------------------------------ what is told
 
-    def reports(self, turn: Turn, step: Step, at: Instant, *, more: bool) -> Sequence[Report]:
+    def reports(self, turn: Turn, step: Step, at: Instant) -> Sequence[Report]:
         """A piece for each config and change, to be committed with the step."""
         targets = self._targets(turn.thread)
         if not targets:
             return ()
-        payloads = [*self._beginning(turn), *_payloads(step, at, more=more)]
-        return _reports(targets, turn.address.topic, str(turn.revision), payloads)
+        beginning = self._beginning(turn)
+        payloads, going_on = ([*beginning, *_payloads(step, at, more=more)] for more in (False, True))
+        return _reports(targets, turn.address.topic, str(turn.revision), payloads, going_on)
 
     def cancel_reports(self, topic: str, task_id: str, at: Instant) -> Sequence[Report]:
         """Of a task that is canceled while no turn is at work that would tell so."""
@@ -223,12 +224,20 @@ def _outcome(status: int, headers: Mapping[str, str]) -> Outcome:
     return Rejected(Refusal.MALFORMED, f"the receiver answered {status}")
 
 
-def _reports(targets: Sequence[Target], topic: str, of: str, payloads: Sequence[Payload]) -> list[Report]:
-    """To each target in order; `of` tells them from the others of the same turn."""
+def _reports(
+    targets: Sequence[Target], topic: str, of: str, payloads: Sequence[Payload], going_on: Sequence[Payload] = ()
+) -> list[Report]:
+    """To each target in order; `of` tells them from the others of the same turn. `going_on`: as Report's; () for the
+    same.
+    """
+
+    def piece(target: Target, n: int, payload: Payload) -> RenderedPiece:
+        return RenderedPiece(f"push:{target.id}:{of}.{n}", "", ({"context": topic, **payload},))
+
     return [
-        Report(target.conversation, RenderedPiece(f"push:{target.id}:{of}.{n}", "", ({"context": topic, **payload},)))
+        Report(target.conversation, piece(target, n, payload), piece(target, n, other) if other != payload else None)
         for target in targets
-        for n, payload in enumerate(payloads)
+        for n, (payload, other) in enumerate(zip(payloads, going_on or payloads, strict=True))
     ]
 
 

@@ -65,7 +65,6 @@ class Live:
         self.said: Message | None = None
         self.metadata: dict[str, Any] = {}
         self.position: Position = (0, 0)
-        self.queued = 0  # messages that no turn has taken, as far as they came in here
         self.is_answered = False  # what it asked, it asks no more
         self.has_spoken = False  # the agent has said something of it
         self.is_told = False  # somebody has its id
@@ -110,7 +109,7 @@ class Live:
         """It was admitted just now."""
         self.context_id, self.time, self._missed = context_id, now, None
         self._history.append(message)
-        self.queued, self.is_at_work = 1, True
+        self.is_at_work = True
 
     def load(self, work: Followed) -> None:
         task = task_of(work)
@@ -137,10 +136,9 @@ class Live:
         self._supersede()
         self._history.append(message)
         self.is_answered = self.is_at_work = True
-        self.queued += 1
 
-    def began(self, position: Position, messages: int, at: Instant) -> None:
-        self._take(position, lambda: self._began(position, messages, at))
+    def began(self, position: Position, at: Instant) -> None:
+        self._take(position, lambda: self._began(position, at))
 
     def chunk(self, position: Position, update: ArtifactUpdate, whole: Artifact) -> None:
         self._take(position, lambda: self._chunk(update, whole), is_chunk=True)
@@ -161,9 +159,8 @@ class Live:
         if not self.state.is_terminal:
             self._become(state, None, at)
 
-    def _began(self, position: Position, messages: int, at: Instant) -> None:
+    def _began(self, position: Position, at: Instant) -> None:
         self.position, self.is_answered, self.is_at_work = position, False, True
-        self.queued = max(0, self.queued - messages)
         if self.state is not TaskState.WORKING or self.said is not None:
             self._become(TaskState.WORKING, None, at)
 

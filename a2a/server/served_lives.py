@@ -77,7 +77,7 @@ class Lives:
     def began(self, turn: Turn, *, is_new: bool) -> None:
         live = self._lives.get(turn.thread)
         if live is not None and is_new:
-            live.began(position_of(turn), len(turn.envelopes), turn.begun)
+            live.began(position_of(turn), turn.begun)
 
     def chunk(self, turn: Turn, update: ArtifactUpdate, whole: Artifact) -> None:
         live = self._lives.get(turn.thread)
@@ -85,8 +85,7 @@ class Lives:
             live.chunk(position_of(turn), update, whole)
 
     def reports(self, turn: Turn, step: Step, at: Instant) -> Sequence[Report]:
-        live = self._lives.get(turn.thread)
-        return self._pushes.reports(turn, step, at, more=live is not None and live.queued > 0)
+        return self._pushes.reports(turn, step, at)
 
     def observed(self, turn: Turn, step: Step, at: Instant) -> None:
         if step.state.is_terminal and not turn.more:

@@ -314,7 +314,7 @@ class MemoryStore(FollowedTables):
         if observation.step is not None:
             self._stepped(present, observation.step, now)
         for report in observation.reports:
-            self._enqueue(report.conversation, turn.id, report.piece, now)
+            self._enqueue(report.conversation, turn.id, report.piece_now(more=present.more), now)
         return present
 
     def _claim(self, turn: Turn, task_id: str) -> None:

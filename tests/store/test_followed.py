@@ -301,6 +301,22 @@ async def test_reports_go_to_their_own_addresses_with_the_step(line: Line) -> No
     assert await line.lane_is_empty(admitted.conversation)
 
 
+@pytest.mark.parametrize("more", [False, True])
+async def test_a_report_says_whether_messages_are_queued_behind_the_turn_as_the_commit_knows_it(
+    line: Line, more: bool
+) -> None:
+    admitted = await begin_work(line)
+    target = await line.store.put_target(Target(admitted.thread, "c1", "", {"url": "x"}), DESK)
+    turn = await line.begin(admitted)
+    if more:
+        await join(line, admitted.thread)
+    report = Report(target.conversation, piece("push:1", "done"), piece("push:1", "going on"))
+    await line.observe(replace(ended(turn, Step(TaskState.COMPLETED)), reports=(report,)))
+    delivery = await line.claim(target.conversation)
+
+    assert delivery.payload == {"text": "going on" if more else "done"}
+
+
 async def test_a_target_that_a_message_brings_is_stored_with_it(line: Line) -> None:
     candidate = message("hello")
     brings = replace(candidate.inbound, thread=Start(), also=lambda thread: Target(thread, "c1", "", {"url": "x"}))

@@ -51,7 +51,7 @@ def observe(tx: Tx, observation: Observation, policy: Policy, now: Instant) -> T
         followed.stepped(tx, present, observation.step, now)
     for report in observation.reports:
         if (there := place(tx, report.conversation)) is not None:
-            enqueue(tx, there, turn.id, report.piece, policy, now)
+            enqueue(tx, there, turn.id, report.piece_now(more=present.more), policy, now)
     return present
 
 

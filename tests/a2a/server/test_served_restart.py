@@ -149,6 +149,30 @@ async def test_configs_outlive_a_restart_and_are_told_what_comes_after_it(store:
             await receiver.changes.until(lambda: receiver.told("/hook")[-1:] == ["completed"])
 
 
+async def test_receivers_hear_of_no_end_while_a_message_from_before_a_restart_is_queued(store: Store) -> None:
+    """What one turn came to is not what the task came to; after a start nobody has called about the task yet."""
+
+    async def ends(ask: Ask) -> AsyncIterator[TaskEvent]:
+        yield task(ask, TaskState.COMPLETED, "second")
+
+    agent = FakeAgent(works)
+    async with PushReceiver() as receiver:
+        async with desk(store, agent, allow_push_private=True) as there:
+            config = PushConfig(f"{receiver.base}/hook")
+            first = await there.tasks.send(ANN, Send(there.message("hello"), waits=False, push=config))
+            assert isinstance(first, ServedTask)
+            await until(lambda: has_artifact(there, first.id))
+            await there.send("and more", waits=False, task=first.id)
+        agent.tasks[f"task-{agent.asks[0].message_id}"] = task(agent.asks[0], TaskState.COMPLETED, "sealed")
+        agent.script = ends
+        async with desk(store, agent, allow_push_private=True, on_unknown="repeat") as there:
+            await until(lambda: ended(there, first.id))
+            await receiver.changes.until(lambda: receiver.told("/hook")[-1:] == ["completed"])
+
+        told = receiver.told("/hook")
+        assert (told.count("completed"), told.count("second")) == (1, 1), told
+
+
 async def test_a_list_is_the_same_after_a_restart(store: Store) -> None:
     async with desk(store, FakeAgent()) as there:
         for n in range(3):
