@@ -40,7 +40,7 @@ class Admitted:
     conversation: str
     thread: str  # "" for context_scope notify: nothing is to be started
     is_desk: bool  # for the host itself: overtakes work, needs no agent
-    hands_over: bool = False  # deliveries that waited for this person are queued again: their lane is to look
+    hands_over: bool = False  # deliveries that waited for this person are due: their lane is to look
     target: Target | None = None  # what Inbound.also made, as it is stored
 
 
@@ -71,7 +71,8 @@ class Admissions(Protocol):
         """One admission for each member, in order: raw row, dedupe keys, conversation, session, thread and envelope.
 
         `window`: each envelope admitted has a reply window until then. One that is seen again while its window is open
-        and has no answer hands over, as a new message would: a request is there that an answer may ride on.
+        and has no answer hands over, as a new message would: a request is there that an answer may ride on. So may what
+        is queued there and was put off: it is due at once, and hands over too.
 
         Threads are picked by core.router.pick_thread from what the store knows at that instant. A candidate whose
         pick is "ask which question" is admitted for the desk with the command "which"; where its writer's next message

@@ -51,10 +51,15 @@ class MemoryStore(FollowedTables):
     def _with_window(self, admission: Admission, until: Instant) -> Admission:
         if isinstance(admission, Admitted):
             self._windows[admission.envelope] = WindowRow(HeldWindow(admission.conversation, until))
+            if self._bring_forward(admission.conversation):
+                return replace(admission, hands_over=True)
         elif isinstance(admission, AlreadySeen) and admission.envelope in self._windows:
             held = self._windows[admission.envelope].held
             is_open = held.answer is None and self._clock.now() < held.until
-            return AlreadySeen(admission.envelope, held, is_open and self._hand_over(held.conversation))
+            where = held.conversation
+            return AlreadySeen(
+                admission.envelope, held, is_open and any([self._hand_over(where), self._bring_forward(where)])
+            )
         return admission
 
     def _hand_over(self, conversation: str) -> bool:
@@ -66,6 +71,13 @@ class MemoryStore(FollowedTables):
         for held in waiting:
             self._queue(held, self._clock.now())
         return bool(waiting)
+
+    def _bring_forward(self, conversation: str) -> bool:
+        now = self._clock.now()
+        put_off = [held for held in self._lane(conversation) if held.state is DeliveryState.QUEUED and held.due > now]
+        for held in put_off:
+            held.due = now
+        return bool(put_off)
 
     def _admit(self, source: Source, item: Candidate | Unreadable | Moved) -> Admission:
         is_message = isinstance(item, Candidate) and not item.refusal

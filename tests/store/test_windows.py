@@ -2,7 +2,7 @@
 
 from core.delivery import Delivery, DeliveryState
 from core.envelope import ContextScope
-from core.store import AlreadySeen, HeldWindow
+from core.store import AlreadySeen, HeldWindow, NotBefore, Settlement
 from gateway.store.sqlite import SqliteStore
 from tests.store.line import DESK, HOUR, Line, message, piece
 
@@ -111,6 +111,25 @@ async def test_a_message_that_comes_again_too_late_or_after_its_answer_hands_not
         (again,) = await line.store.admit(DESK, (message("hello", keys=("1",)),), window=line.clock.now() + UNTIL)
         assert not again.hands_over  # type: ignore[union-attr]
     assert await line.lane_is_empty(turn.conversation)
+
+
+async def test_what_was_put_off_is_due_as_soon_as_a_request_with_a_window_is_there(line: Line) -> None:
+    candidate, now = message("hello", keys=("1",)), line.clock.now()
+    turn = await line.answered_question(answer="late")
+    claimed = await line.claim(turn.conversation)
+    await line.store.settle(Settlement(claimed, DeliveryState.QUEUED, due=now + HOUR), now)
+
+    assert not (await line.say("without one")).hands_over
+    assert await line.store.claim(turn.conversation, now) == NotBefore(now + HOUR)
+    (admitted,) = await line.store.admit(DESK, (candidate,), window=now + UNTIL)
+    assert admitted.hands_over  # type: ignore[union-attr]
+    late = await line.claim(turn.conversation)
+    assert late.payload == {"text": "late"}
+
+    await line.store.settle(Settlement(late, DeliveryState.QUEUED, due=now + HOUR), now)
+    (again,) = await line.store.admit(DESK, (message("hello", keys=("1",)),), window=now + UNTIL)
+    assert again.hands_over  # type: ignore[union-attr]
+    assert (await line.claim(turn.conversation)).payload == {"text": "late"}
 
 
 async def test_an_event_hands_nothing_over_and_a_message_does(line: Line) -> None:

@@ -4,7 +4,7 @@ Everything of a member is in the same commit: when that fails, nothing of it hap
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from core.clock import Instant
 from core.envelope import Candidate, ContextScope, Envelope, Inbound, Moved, Unreadable
@@ -66,6 +66,8 @@ def admit(
 def _with_window(tx: Tx, admission: Admission, until: Instant, policy: Policy, now: Instant) -> Admission:
     if isinstance(admission, Admitted):
         windows.open_window(tx, admission.envelope, admission.conversation, until)
+        if _brings_forward(tx, admission.conversation, now):
+            return replace(admission, hands_over=True)
     elif isinstance(admission, AlreadySeen) and admission.envelope:
         held = windows.held(tx, admission.envelope)
         where = (
@@ -73,8 +75,19 @@ def _with_window(tx: Tx, admission: Admission, until: Instant, policy: Policy, n
             if held is None or held.answer is not None or held.until <= now
             else places.place(tx, held.conversation)
         )
-        return AlreadySeen(admission.envelope, held, where is not None and _hands_over(tx, where, policy, now))
+        return AlreadySeen(admission.envelope, held, where is not None and _fills(tx, where, policy, now))
     return admission
+
+
+def _fills(tx: Tx, where: Place, policy: Policy, now: Instant) -> bool:
+    """Whether anything is queued by this for a request that came again."""
+    hands_over = _hands_over(tx, where, policy, now)
+    return _brings_forward(tx, where.id, now) or hands_over
+
+
+def _brings_forward(tx: Tx, conversation: str, now: Instant) -> bool:
+    """What the channel put off may ride on the request that is there; whether anything was."""
+    return tx.execute(SQL["bring_forward"], (now, conversation)).rowcount > 0
 
 
 def _hands_over(tx: Tx, where: Place, policy: Policy, now: Instant) -> bool:

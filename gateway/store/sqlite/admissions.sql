@@ -28,6 +28,10 @@ WHERE n = ? AND state NOT IN ('queued', 'running') AND NOT (state = 'waiting' AN
 UPDATE delivery SET state = 'queued', is_in_lane = 1, is_troubled = 0, queued = ?1, due = ?1, not_after = ?2
 WHERE conversation = ?3 AND is_troubled = 1 AND state = 'waiting_for_user';
 
+-- name: bring_forward
+-- A request is there that carries without the channel's leave: what was put off by that, for a day it may be, is due.
+UPDATE delivery SET due = ?1 WHERE conversation = ?2 AND is_in_lane = 1 AND state = 'queued' AND due > ?1;
+
 -- name: cursor
 SELECT value FROM plugin_state WHERE account = ? AND name = ?;
 

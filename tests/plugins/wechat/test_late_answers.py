@@ -63,6 +63,19 @@ async def test_past_the_quota_the_rest_waits_and_is_handed_over_with_the_next_me
         assert "".join(each.removeprefix("(To your earlier question)\n") for each in shown[:7]) == text.upper()
 
 
+async def test_what_the_day_s_calls_do_not_suffice_for_rides_on_the_next_push(
+    platform: FakeWechat, store: Store
+) -> None:
+    """A push's own response is no call: the person who writes sees answers before midnight too."""
+    async with account(platform, store, taking(6, 0.1, 0.1)) as there:
+        platform.script.add(SEND, errcode(45009), times=None)
+        await there.pushes.says(ANN, "hello")
+        assert await there.outcomes(1) == ["queued"]
+        assert (await there.pushes.says(ANN, "and?")).reply == "(To your earlier question)\nHELLO"
+        assert await there.outcomes(3) == ["queued", "presumed", "queued"]
+        assert (await there.pushes.says(ANN, "more?")).reply == "(To your earlier question)\nAND?"
+
+
 @pytest.mark.case("WX-15")
 @pytest.mark.case("F25")
 async def test_past_48_hours_an_answer_waits_with_its_reason_and_is_not_tried_again(
