@@ -30,6 +30,7 @@ NO_ROOM = Rejected(Refusal.UNAVAILABLE, "the reply that was under way could not 
 NOT_YET = Rejected(
     Refusal.WINDOW_CLOSED, "it cannot be sent now, and a request is open that may carry it", retry_after=BACKOFF_FIRST
 )
+PUT_OFF = frozenset({Refusal.WINDOW_CLOSED, Refusal.THROTTLED, Refusal.UNAVAILABLE, Refusal.UNAUTHORISED})
 CONCURRENT = 64  # attempts of one account at once
 
 
@@ -206,14 +207,14 @@ class Outbox:
     async def _shown(self, delivery: Delivery, plugin: AgentPlugin, ride: Ride) -> Outcome:
         """Carried by a request that is open, or sent.
 
-        What cannot be sent before the person writes is not left to wait for that while a request is open that could
-        carry it: they may have written meanwhile, or the account may not send, as it turns out. It is claimed anew,
-        and not offered here once more, since by then it may be the answer to an earlier question.
+        What cannot be sent now, or before the person writes, is not left to wait for that while a request is open that
+        could carry it: they may have written meanwhile, or the account may not send, as it turns out. It is claimed
+        anew, and not offered here once more, since by then it may be the answer to an earlier question.
         """
         await self.windows.offer(delivery, ride, plugin.capabilities.asks_again)
         outcome = ride.outcome or await plugin.send(delivery)
-        is_closed = isinstance(outcome, Rejected) and outcome.kind is Refusal.WINDOW_CLOSED
-        return NOT_YET if is_closed and self.windows.is_wanted(delivery) else outcome
+        is_put_off = isinstance(outcome, Rejected) and outcome.kind in PUT_OFF
+        return NOT_YET if is_put_off and self.windows.is_wanted(delivery) else outcome
 
     async def _settle(self, delivery: Delivery, outcome: Outcome, seconds: float = 0.0) -> tuple[Settlement, bool]:
         account = delivery.address.source.account

@@ -200,6 +200,24 @@ async def test_an_earlier_answer_whose_refusal_tells_of_it_and_the_answer_to_the
         assert await there.outcomes(3) == ["queued", "presumed", "presumed"]
 
 
+@pytest.mark.parametrize("code", [45009, 45011, 40164])
+async def test_what_is_put_off_while_a_push_is_open_rides_on_that_push(
+    platform: FakeWechat, store: Store, code: int
+) -> None:
+    release = asyncio.Event()
+    platform.script.add(TYPING, errcode(0, "ok"), times=None)
+    platform.script.add(SEND, refusing(release, code))
+    async with account(platform, store, taking(24, 2), reply_within=4.5) as there:
+        there.pushes.patience = 5.0
+        await there.pushes.says(ANN, "one")
+        await platform.changes.until(lambda: platform.calls[SEND] == 1, what="the answer's call")
+        second = await there.asks("two")
+        await until(lambda: len(there.agent.asks) == 2)
+        release.set()
+        assert (await second).reply == "(To your earlier question)\nONE"
+        assert await there.outcomes(3) == ["queued", "presumed", "delivered"]
+
+
 def refusing(release: asyncio.Event, code: int) -> Respond:
     """With this code, and not before the event."""
 
