@@ -9,8 +9,8 @@ import random
 from collections.abc import Mapping
 from functools import partial
 
-from core.agent import Agent, TaskRef
-from core.errors import AgentError, Declined, TaskUnknown
+from core.agent import TaskRef
+from core.errors import AgentError, Declined, NotAuthorised, TaskUnknown
 from core.helm import Delegate, Helm
 from core.persistence import patiently
 from core.store import Turns
@@ -23,31 +23,41 @@ class Closings:
 
     def tell(self, task: OpenTask) -> None:
         """Tell its agent, beside the turns; what this process does not manage, the next one does."""
-        delegate = self._delegates.get(task.agent)
-        if delegate is not None and task.task_id:
-            self._helm.spawn(partial(self._tell, delegate.agent, task), f"let go {task.task_id}")
+        if task.task_id:
+            self._helm.spawn(partial(self._tell, task), f"let go {task.task_id}")
 
     async def tell_the_rest(self) -> None:
         """After a start: what the last process did not manage."""
         for position, task in enumerate(await patiently(self._turns.untold, self._helm.telemetry)):
             asyncio.get_running_loop().call_later(position * self._helm.patience.stagger, self.tell, task)
 
-    async def _tell(self, agent: Agent, task: OpenTask) -> None:
-        if await self._is_told(agent, task):
+    async def _tell(self, task: OpenTask) -> None:
+        if await self._is_told(task):
             await patiently(lambda: self._turns.told(task.agent, task.task_id), self._helm.telemetry)
 
-    async def _is_told(self, agent: Agent, task: OpenTask) -> bool:
+    async def _is_told(self, task: OpenTask) -> bool:
         """Tried for as long as a message would be."""
         clock, patience, attempt = self._helm.clock, self._helm.patience, 0
         started = clock.monotonic()
         while clock.monotonic() - started <= patience.give_up:
-            try:
-                await agent.cancel(TaskRef(task.task_id, task.context_id, task.binding))
-            except (Declined, TaskUnknown):
+            if await self._hears(task):
                 return True
-            except AgentError:
-                await asyncio.sleep(patience.retry(attempt, random.random()))
-                attempt += 1
-            else:
-                return True
+            await asyncio.sleep(patience.retry(attempt, random.random()))
+            attempt += 1
         return False
+
+    async def _hears(self, task: OpenTask) -> bool:
+        """Whether its agent answers, as it is configured now: whoever refuses the gateway's credentials heard nothing,
+        and takes others later."""
+        delegate = self._delegates.get(task.agent)
+        if delegate is None:
+            return False
+        try:
+            await delegate.agent.cancel(TaskRef(task.task_id, task.context_id, task.binding))
+        except NotAuthorised:
+            return False
+        except (Declined, TaskUnknown):
+            return True
+        except AgentError:
+            return False
+        return True

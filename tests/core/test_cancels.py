@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from core.agent import Artifact, Ask, Snapshot, TaskEvent, TaskRef, TaskState
-from core.errors import AgentError, CancelRefused, NotAccepted, TaskEnded, TaskUnknown, Unreachable
+from core.errors import AgentError, CancelRefused, NotAccepted, NotAuthorised, TaskEnded, TaskUnknown, Unreachable
+from core.helm import Delegate
 from core.parts import Text
 from core.session import Bounds
 from core.store import Store
@@ -149,6 +150,21 @@ async def test_an_agent_that_cannot_be_reached_just_then_is_told_later_that_its_
 
 async def asks(ask: Ask) -> AsyncIterator[TaskEvent]:
     yield task(ask, TaskState.INPUT_REQUIRED, message="Which day?", time=1.0)
+
+
+async def test_an_agent_that_refuses_the_gateway_is_told_with_other_credentials_that_its_question_is_closed(
+    store: Store,
+) -> None:
+    """Credentials that are changed by SIGHUP make another agent of the same name."""
+    agent, after = FakeAgent(asks), FakeAgent()
+    async with world(store, agent) as desk:
+        await desk.says("book")
+        await desk.plugin.until(1)
+        agent.cancel_error = NotAuthorised("HTTP 401")
+        await desk.says("/cancel")
+        await until(lambda: agent.cancels)
+        desk.delegates[agent.name] = Delegate(after)
+        await until(lambda: after.cancels == [task_id(agent.asks[0])])
 
 
 @pytest.mark.parametrize("command", ["/cancel", "/new"])

@@ -76,13 +76,13 @@ class World(Line):
         of_account = Account(Source("fake", account), self.routes, allowed, collect=collect, exposed=exposed)
         pushes = agent if push_base or getattr(agent, "way", "") else None
         is_local = isinstance(agent, LocalAgent | QuickAgent)
-        delegates = {one.name: Delegate(one, resubmits) for one in others}
-        delegates[agent.name] = Delegate(agent, resubmits, is_local=is_local, pushes=pushes)
+        self.delegates = {one.name: Delegate(one, resubmits) for one in others}
+        self.delegates[agent.name] = Delegate(agent, resubmits, is_local=is_local, pushes=pushes)
         ends = Ends(
             {account: plugin},
             {account: Channel(plugin, lambda: limits or Limits(), lambda: on_unknown)},
             {account: cast(FollowingPlugin, plugin).follower} if is_followed else {},
-            delegates,
+            self.delegates,
         )
         rules = Rules(
             lambda: bounds or Bounds(),
