@@ -21,7 +21,7 @@ class Vigils:
     def __init__(self, helm: Helm, rouse: Callable[[str], Awaitable[None]]) -> None:
         self._helm, self._rouse = helm, rouse
         self._kept: dict[str, asyncio.Event] = {}  # by thread: set when the watch is to end
-        self._tasks: dict[tuple[str, str], str] = {}  # (agent, task): thread
+        self._tasks: dict[tuple[str, str], tuple[str, asyncio.Event]] = {}  # by agent and task: thread, and its watch
 
     def keep(self, turn: Turn) -> None:
         """Of a turn that ended; those that wait for no sign-in are left alone."""
@@ -30,7 +30,7 @@ class Vigils:
             return
         self.end(turn.thread)
         ended = self._kept[turn.thread] = asyncio.Event()
-        self._tasks[turn.agent, task.task_id] = turn.thread
+        self._tasks[turn.agent, task.task_id] = turn.thread, ended
         self._helm.spawn(lambda: self._watch(turn, ended), f"vigil {turn.id}")
 
     def end(self, thread: str) -> None:
@@ -41,7 +41,8 @@ class Vigils:
 
     def end_of_task(self, agent: str, task_id: str) -> None:
         """Nobody will answer."""
-        self.end(self._tasks.pop((agent, task_id), ""))
+        thread, _ = self._tasks.pop((agent, task_id), ("", None))
+        self.end(thread)
 
     async def _watch(self, turn: Turn, ended: asyncio.Event) -> None:
         while not ended.is_set():
@@ -54,8 +55,9 @@ class Vigils:
         if not ended.is_set():
             self._kept.pop(turn.thread, None)
             await self._rouse(turn.id)
-        if turn.task is not None:
-            self._tasks.pop((turn.agent, turn.task.task_id), None)
+        key = (turn.agent, turn.task.task_id if turn.task is not None else "")
+        if self._tasks.get(key) == (turn.thread, ended):  # not that of a later question of the same task
+            del self._tasks[key]
 
     async def has_moved(self, turn: Turn) -> bool:
         """Whether its task is not where it asked any more; one that is forgotten is not. Raises other AgentErrors."""
