@@ -9,7 +9,7 @@ import random
 from collections.abc import AsyncIterator, Callable
 
 from core.agent import Road, Snapshot, TaskEvent
-from core.errors import AgentError, Declined, InterfaceGone, TaskEnded, TaskUnknown, Unreachable
+from core.errors import AgentError, Declined, InterfaceGone, NotAuthorised, TaskEnded, TaskUnknown, Unreachable
 from core.notices import notice
 from core.progress import Progress
 from core.reading import Reading
@@ -119,8 +119,8 @@ class Following:
     async def _subscribe(self) -> None:
         try:
             await self.read(self._progress.agent.subscribe(self._progress.ref), from_the_start=False)
-        except (TaskEnded, TaskUnknown, Unreachable):
-            return  # the get that follows says which, and decides
+        except (NotAuthorised, TaskEnded, TaskUnknown, Unreachable):
+            return  # the get that follows says which, and decides; credentials may be changed while the task waits
         except Declined:
             self._can_subscribe = False
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from core.agent import Artifact, ArtifactUpdate, Ask, Snapshot, TaskEvent, TaskRef, TaskState
-from core.errors import AgentPaused, Busy, Declined, InterfaceGone, OutcomeUnknown, Unreachable
+from core.errors import AgentPaused, Busy, Declined, InterfaceGone, NotAuthorised, OutcomeUnknown, Unreachable
 from core.parts import Text
 from core.patience import Patience
 from core.plugin import Capabilities
@@ -46,6 +46,22 @@ async def test_the_interface_that_created_a_task_is_stored_with_it_and_asked_ove
     async with world(store, agent):
         await until(lambda: agent.refs)
     assert agent.refs[0].binding == "JSONRPC/0.3"
+
+
+async def test_an_agent_that_refused_the_credentials_once_is_subscribed_to_again(store: Store) -> None:
+    """They may have been changed since; GetTask alone would hear of the end as late as polls are apart."""
+    agent, refused = FakeAgent(works), list[TaskRef]()
+
+    async def follows(ref: TaskRef) -> AsyncIterator[TaskEvent]:
+        if not refused:
+            refused.append(ref)
+            raise NotAuthorised("HTTP 401")
+        yield task(agent.asks[0], TaskState.COMPLETED, "done")
+
+    agent.follows = follows
+    async with world(store, agent) as desk:
+        await desk.says("hi")
+        assert await desk.plugin.until(1) == ["done"]
 
 
 async def test_the_answer_to_a_question_goes_over_the_interface_that_asked_it(store: Store) -> None:
