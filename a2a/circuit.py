@@ -64,7 +64,7 @@ class _Circuit:
 
 
 class Circuits:
-    """Of one agent. What takes calls costs a look-up. `on_back` is called when what was away does again."""
+    """Of one agent. What takes calls costs a look-up. `on_back` is called when what was away does again, or by `back`."""
 
     def __init__(self, agent: str, clock: Clock, telemetry: Telemetry, on_back: Callable[[], None] | None) -> None:
         self._agent, self._clock, self._telemetry, self._on_back = agent, clock, telemetry, on_back
@@ -83,6 +83,11 @@ class Circuits:
         """Somebody has reason to ask now: the next call is let through."""
         for circuit in self._troubled.values():
             circuit.due = self._clock.monotonic()
+
+    def back(self) -> None:
+        """Whoever waits for the agent need not wait longer."""
+        if self._on_back is not None:
+            self._on_back()
 
     @property
     def away(self) -> tuple[Away, ...]:
@@ -120,8 +125,7 @@ class Circuits:
             return
         lasted = round(self._clock.now() - circuit.since, 3)
         self._telemetry.event("agent.back", agent=self._agent, interface=passage.called.name, duration=lasted)
-        if self._on_back is not None:
-            self._on_back()
+        self.back()
 
     def failed(self, passage: "Passage", why: str, asked_for: float | None) -> None:
         """What was on its way when the circuit opened, and fails now, tells nothing new."""

@@ -72,7 +72,8 @@ class RemoteAgent:
     ) -> None:
         """`state` keeps what was agreed to of its card; without one every card is as good as the first.
 
-        `on_back` is called when it takes calls again after it was away: who waits for it need not wait longer.
+        `on_back` is called when it takes calls again after it was away, or its operator agreed to its card: who waits
+        for it need not wait longer.
         """
         self._name = name
         self._settings, self._passes = settings, frozenset(settings.passes)

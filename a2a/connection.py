@@ -61,7 +61,10 @@ class Connection:
         return self._interfaces.shown(view)
 
     async def agree(self, fingerprint: str) -> None:
-        """An operator agrees to the card with this fingerprint. Raises as discover, and Declined for another card."""
+        """An operator agrees to the card with this fingerprint, and what waited for that goes on.
+
+        Raises as discover, and Declined for another card.
+        """
         view = await self.discover()
         if view.fingerprint != fingerprint:
             raise Declined(
@@ -69,6 +72,7 @@ class Connection:
                 f"{fingerprint}; look at it anew"
             )
         await self._agreement.agree(self._cards.known or view)
+        self._circuits.back()
 
     async def test(self) -> None:
         """Ask for a task that cannot exist, which does no work and shows that the agent is there and lets us in.

@@ -64,6 +64,24 @@ async def test_a_card_that_changes_in_what_matters_stops_everything_until_the_op
         assert remote.connection.report().changed == ()
 
 
+async def test_whoever_waited_for_the_operator_s_agreement_is_told_of_it(
+    connect: Connect, state: MemoryStore, clock: ManualClock
+) -> None:
+    backs: list[float] = []
+    async with ScriptedAgent() as agent:
+        remote = connect(agent.card_url, state=state, on_back=lambda: backs.append(clock.time))
+        await heard(remote.send(ask()))
+        agent.card_extra = CHANGES["skills"]
+        clock.time += 7200
+        assert isinstance(await failure(remote.send(ask(message_id="m-2"))), AgentPaused)
+        report = remote.connection.report()
+        assert report.card is not None
+        assert isinstance(await failure(remote.connection.agree("f" * 32)), Declined)
+        assert backs == []
+        await remote.connection.agree(report.card.fingerprint)
+        assert backs == [clock.time]
+
+
 @pytest.mark.case("T70")
 @pytest.mark.parametrize("scopes", [["read"], ["*"], ["read", "admin", "*"]])
 async def test_whatever_scope_a_card_asks_for_its_agent_gets_the_configured_token_alone(
