@@ -64,7 +64,7 @@ class _Circuit:
 
 
 class Circuits:
-    """Of one agent. What takes calls costs a look-up. `on_back` is called when what was away does again, or by `back`."""
+    """Of one agent. What takes calls costs a look-up. `on_back` is called when what was away does, or by `back`."""
 
     def __init__(self, agent: str, clock: Clock, telemetry: Telemetry, on_back: Callable[[], None] | None) -> None:
         self._agent, self._clock, self._telemetry, self._on_back = agent, clock, telemetry, on_back
