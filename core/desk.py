@@ -69,8 +69,8 @@ class Desk:
             return await patiently(lambda: acts[name](turn, argument), self._tracker.telemetry)
         if name == "unsupported":
             return (notice("unsupported", turn.language, kind=argument),)
-        if name == "busy":
-            return (notice("busy", turn.language),)
+        if name in ("busy", "choice_over"):
+            return (notice(name, turn.language),)
         return (notice("unknown_command", turn.language, command=argument),)
 
     async def _help(self, turn: Turn, _argument: str) -> tuple[Piece, ...]:

@@ -20,6 +20,10 @@ NOTICES: dict[str, tuple[str, str]] = {
         "Several questions are open. Which one do you mean? Its number is enough:\n{questions}",
         "有多个问题在等你回答，你指的是哪一个？发送编号即可：\n{questions}",
     ),
+    "choice_over": (
+        "That question is not waiting any more. If you have more to say, please write it.",
+        "这个问题已不在等待回答。如果还有要说的，请直接写出来。",
+    ),
     "new": (
         "A fresh start: I will not carry over what was said before.",
         "好的，重新开始，之前的对话不再延续。",

@@ -130,6 +130,9 @@ async def test_a_number_says_which_of_the_open_questions_was_answered(store: Sto
         await desk.says("2")
         await until(lambda: desk.plugin.shown()[-1] == "booked for Tuesday")
         assert desk.agent.asks[-1].task_id == task_id(desk.agent.asks[1])
+        await desk.says("2. car")  # clicked twice
+        await until(lambda: "not waiting any more" in "".join(desk.plugin.shown()))
+        assert len(desk.agent.asks) == 3
 
 
 @pytest.mark.case("A2A-12")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from core.agent import TaskState
-from core.choices import Offered, about, chosen
+from core.choices import Offered, about, chosen, is_line
 from core.clock import Instant
 from core.delivery import DeliveryState
 from core.envelope import Candidate, ContextScope, Envelope, Moved, Unreadable
@@ -27,6 +27,7 @@ from tests.doubles.deliveries import SHOWN, UNKNOWN
 from tests.doubles.followed import FollowedTables
 from tests.doubles.tables import AT_WORK, ConversationRow, ThreadRow, TurnRow, WindowRow
 
+CHOICE_OVER = "choice_over"
 _OUTCOMES: dict[type, str] = {Unreadable: "unreadable", Moved: "moved"}
 
 
@@ -172,14 +173,21 @@ class MemoryStore(FollowedTables):
         ]
         if not is_plain or item.scope is ContextScope.NOTIFY or not said:
             return item, ""
-        waiting = said[-1]
+        words, waiting = text_of(item.inbound.parts), said[-1]
         desk = self._threads.get(self._thread_of_envelope.get(waiting.id, ""))
-        choice = chosen(text_of(item.inbound.parts), desk.offers) if desk is not None else None
+        choice = chosen(words, desk.offers) if desk is not None and not desk.is_chosen else None
         if desk is None or choice is None:
-            return item, ""
-        desk.offers = ()
+            offers = [thread.offers for thread in self._offers(place.id) if self._writer(thread) == person.id]
+            return item, CHOICE_OVER if any(is_line(words, each) for each in offers) else ""
+        desk.is_chosen = True
         again = replace(item.inbound, parts=waiting.parts, attached=waiting.attached, is_forward=waiting.is_forward)
         return replace(item, inbound=again), choice.thread
+
+    def _offers(self, conversation: str) -> list[ThreadRow]:
+        return [thread for thread in self._threads.values() if thread.conversation == conversation and thread.offers]
+
+    def _writer(self, desk: ThreadRow) -> str:
+        return self._envelopes[desk.opened][1].person.id
 
     def _question(self, thread: str) -> tuple[Part, ...]:
         return self._turns[self._threads[thread].turn].turn.envelopes[0].parts
@@ -197,6 +205,8 @@ class MemoryStore(FollowedTables):
             return self._joined(named.thread), ""
         if isinstance(named, Start):
             return self._start(place, item, seq, item.agent, is_front=False), ""
+        if meant == CHOICE_OVER:
+            return self._start(place, item, seq, agent, is_desk=True), meant
         facts = [self._fact(thread) for thread in self._active(place.id)]
         replied = self._thread_of.get((place.id, item.inbound.reply_to), "") if item.inbound.reply_to else ""
         match pick_thread(person.id, replied or meant, facts, agents=(agent, fallback), is_called=item.is_called):
@@ -494,6 +504,8 @@ class MemoryStore(FollowedTables):
         closed = self._asked(asking)
         for lane in asking:
             self._close_question(lane)
+        for desk in self._offers(place.id):
+            desk.is_chosen = True
         return closed
 
     # ------------------------------------------------------------------ pushes

@@ -54,6 +54,7 @@ class ThreadRow:
     task_id: str = ""
     asks: str = ""
     offers: tuple[Offered, ...] = ()
+    is_chosen: bool = False
 
 
 @dataclass

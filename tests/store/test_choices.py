@@ -54,7 +54,12 @@ async def test_who_chooses_has_written_the_waiting_message_as_the_answer(line: L
     assert turn.task_id is not None
 
 
-async def test_a_line_of_a_menu_that_is_out_of_date_chooses_nothing(line: Line) -> None:
+async def is_over(line: Line, said: Admitted) -> bool:
+    """Whether the desk is to say that the choice is out of date."""
+    return said.is_desk and (await line.begin(said)).envelopes[0].command == "choice_over"
+
+
+async def test_a_line_that_was_never_offered_is_a_message(line: Line) -> None:
     await asked_both(line)
     await line.say("Friday")
 
@@ -62,6 +67,39 @@ async def test_a_line_of_a_menu_that_is_out_of_date_chooses_nothing(line: Line) 
 
     assert again.is_desk
     assert await words(line, again) == ["2. book a bus"]
+
+
+async def test_a_menu_is_clicked_once(line: Line) -> None:
+    await asked_both(line)
+    await line.say("Friday")
+    await line.begin(await line.say("2. book a car"))
+
+    assert await is_over(line, await line.say("2. book a car"))
+    assert await is_over(line, await line.say("1. book a table"))
+
+
+async def test_a_menu_that_is_older_than_the_last_message_chooses_nothing(line: Line) -> None:
+    first, _ = await asked_both(line)
+    await line.say("Friday")
+    await line.begin(await line.say("at noon", reply_to=first.envelopes[0].message_id))
+
+    assert await is_over(line, await line.say("2. book a car"))
+
+
+async def test_a_new_start_leaves_the_menus_of_before_behind(line: Line) -> None:
+    first, _ = await asked_both(line)
+    await line.say("Friday")
+    await line.store.renew(first.conversation, line.clock.now())
+
+    assert await is_over(line, await line.say("1. book a table"))
+    assert await words(line, await line.say("1")) == ["1"]
+
+
+async def test_a_line_that_was_offered_to_somebody_else_is_a_message(line: Line) -> None:
+    await asked_both(line, chat="-100", sender="ann")
+    await line.say("Friday", chat="-100", sender="ann")
+
+    assert await words(line, await line.say("2. book a car", chat="-100", sender="bob")) == ["2. book a car"]
 
 
 async def test_a_choice_is_made_once(line: Line) -> None:

@@ -222,6 +222,8 @@ def _thread(
         return item, _named(tx, place, named, item, seq), ""
     replied = _replied(tx, place.id, item.inbound.reply_to) if item.inbound.reply_to else ""
     if not replied and (choice := offers.chosen(tx, place, person, item)) is not None:
+        if not choice.thread:
+            return item, _start(tx, place, item, seq, agent, is_desk=True), "choice_over"
         item, replied = choice.item, choice.thread
     active = tuple(active_threads(tx, place).values())
     match pick_thread(person.id, replied, active, agents=agents, is_called=item.is_called):

@@ -10,7 +10,7 @@ from core.parts import part_from_json, text_of
 from core.store import DeskView, Ready, Work
 from core.turn import Cancellation, OpenTask
 from gateway.store.rules import TEXT_SHOWN
-from gateway.store.sqlite import followed
+from gateway.store.sqlite import followed, offers
 from gateway.store.sqlite.names import number
 from gateway.store.sqlite.places import leave_foreground, place
 from gateway.store.sqlite.queries import load
@@ -143,6 +143,7 @@ def renew(tx: Tx, conversation: str) -> tuple[OpenTask, ...]:
     if where is None:
         return ()
     tx.execute(SQL["raise_generation"], (where.session,))
+    offers.close(tx, where.id)
     where.generation += 1
     leave_foreground(tx, where)
     asking = tx.execute(SQL["asking_threads"], (where.id,)).fetchall()

@@ -23,7 +23,8 @@ SQL = load("offers.sql")
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The message that was waiting, in the place of the one that chose, and the thread that this replies to."""
+    """The message that was waiting, in the place of the one that chose, and the thread that this replies to: "" where
+    the choice is out of date, and nothing waits for it."""
 
     item: Candidate
     thread: str
@@ -48,21 +49,31 @@ def chosen(tx: Tx, place: Place, person: Person, item: Candidate) -> Choice | No
     if item.is_called or not choices.may_choose(words):
         return None
     tx.flush()
-    row = tx.execute(SQL["newest_offer"], (place.id, person.id)).fetchone()
-    if row is None:
+    offers = [(n, _read(text), is_chosen) for n, text, is_chosen in tx.execute(SQL["offers_to"], (place.id, person.id))]
+    if not offers:
         return None
-    desk, offers, parts, attached, is_forward = row
-    choice = choices.chosen(words, _read(offers))
-    if choice is None or tx.execute(SQL["has_gone_on"], (place.id, desk, person.id)).fetchone()[0]:
-        return None
-    tx.execute(SQL["offer"], ("", desk))
-    said = replace(
-        item.inbound,
-        parts=_parts(parts),
-        attached=Attached.from_json(decoded(attached)) if attached else None,
-        is_forward=bool(is_forward),
-    )
-    return Choice(replace(item, inbound=said), choice.thread)
+    desk, newest, is_over = offers[0]
+    choice = choices.chosen(words, newest)
+    if choice is not None and not is_over and not _has_gone_on(tx, place, desk, person):
+        tx.execute(SQL["choose_from"], (desk,))
+        return Choice(_said_again(tx, item, desk), choice.thread)
+    return Choice(item, "") if any(choices.is_line(words, each) for _, each, _ in offers) else None
+
+
+def close(tx: Tx, conversation: str) -> None:
+    """Whatever was offered in this conversation cannot be chosen any more."""
+    tx.execute(SQL["close_offers"], (conversation,))
+
+
+def _has_gone_on(tx: Tx, place: Place, desk: int, person: Person) -> bool:
+    return bool(tx.execute(SQL["has_gone_on"], (place.id, desk, person.id)).fetchone()[0])
+
+
+def _said_again(tx: Tx, item: Candidate, waiting: int) -> Candidate:
+    parts, attached, is_forward = tx.execute(SQL["waiting_message"], (waiting,)).fetchone()
+    beside = Attached.from_json(decoded(attached)) if attached else None
+    inbound = replace(item.inbound, parts=_parts(parts), attached=beside, is_forward=bool(is_forward))
+    return replace(item, inbound=inbound)
 
 
 def _question(tx: Tx, thread: str) -> tuple[Part, ...]:

@@ -8,10 +8,19 @@ WHERE t.n = ? ORDER BY e.seq LIMIT 1;
 -- name: offer
 UPDATE thread SET offers = ? WHERE n = ?;
 
--- name: newest_offer
--- To one person, with the message that waits for the choice.
-SELECT t.n, t.offers, e.parts, e.attached, e.is_forward FROM thread t JOIN envelope e ON e.seq = t.n
-WHERE t.conversation = ? AND t.offers <> '' AND e.person = ? ORDER BY t.n DESC LIMIT 1;
+-- name: offers_to
+-- Those to one person, the newest first: an old menu may still be clicked.
+SELECT t.n, t.offers, t.is_chosen FROM thread t JOIN envelope e ON e.seq = t.n
+WHERE t.conversation = ? AND t.offers <> '' AND e.person = ? ORDER BY t.n DESC LIMIT 20;
+
+-- name: waiting_message
+SELECT parts, attached, is_forward FROM envelope WHERE seq = ?;
+
+-- name: choose_from
+UPDATE thread SET is_chosen = 1 WHERE n = ?;
+
+-- name: close_offers
+UPDATE thread SET is_chosen = 1 WHERE conversation = ? AND offers <> '';
 
 -- name: has_gone_on
 -- Whether the person wrote anything since that was no command.
