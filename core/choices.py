@@ -1,8 +1,8 @@
 """Choices: what the desk asks a person to choose from, in words that every channel can carry back.
 
 Each is a line, `2. book a car`, at the end of what is shown; whoever writes its number, or the whole line, has chosen
-it. A channel that has menus shows the lines as one, and a click writes the line. A line of a menu that is
-out of date chooses nothing, and is no message either; a number alone is taken for one of the newest.
+it. A channel that has menus shows the lines as one, and a click writes the line. A line of a menu that is out of date
+chooses nothing, and is no message either; a number alone is taken for one of the newest.
 """
 
 import re

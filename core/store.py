@@ -77,10 +77,9 @@ class Admissions(Protocol):
         Threads are picked by core.router.pick_thread from what the store knows at that instant. A candidate whose
         pick is "ask which question" is admitted for the desk with the command "which"; where its writer's next message
         chooses one of those questions (core/choices.py), that one is admitted in its words, as the answer; a choice
-        that is out of date is for the desk, with the command "choice_over". One that
-        names a thread itself goes there, or is not admitted: "unknown_thread" when this conversation has none such,
-        "ended_thread". What its `also` makes is called inside the transaction, and stored as by
-        FollowedRecords.put_target.
+        that is out of date is for the desk, with the command "choice_over". One that names a thread itself goes there,
+        or is not admitted: "unknown_thread" when this conversation has none such, "ended_thread". What its `also` makes
+        is called inside the transaction, and stored as by FollowedRecords.put_target.
 
         Once asked for it is done: it is not given up because nobody waits for it any more.
         """

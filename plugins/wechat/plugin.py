@@ -119,7 +119,8 @@ class WechatPlugin:
         if self._api is None or self._media is None or not self._permission.is_given:
             denied = rejected(NO_PERMISSION, self._clock.now()).reason
             return Rejected(Refusal.WINDOW_CLOSED, denied if self._settings.customer_service else _NEXT_MESSAGE)
-        chat, file, menu = (delivery.address.chat, delivery.payload.get("file"), delivery.payload.get("menu"))
+        chat, payload = delivery.address.chat, delivery.payload
+        file, menu = payload.get("file"), payload.get("menu")
         try:
             with self._permission.heeded():
                 if file is not None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 
@@ -14,7 +15,7 @@ from core.patience import Patience
 from core.store import Store
 from tests.core.turns import is_waiting
 from tests.doubles.agent import FakeAgent, Parked, context, status, task, task_id
-from tests.doubles.world import world
+from tests.doubles.world import World, world
 from tests.waiting import until
 
 
@@ -85,31 +86,12 @@ async def test_what_was_written_before_the_question_does_not_answer_it(store: St
     assert [ask.task_id is not None for ask in desk.agent.asks] == [False, False, True]
 
 
-async def test_with_several_questions_open_the_gateway_asks_which_and_starts_nothing(store: Store) -> None:
+@asynccontextmanager
+async def asked_twice(store: Store) -> AsyncIterator[World]:
+    """A table and a car are to be booked, and of both the agent asked something."""
     asking = asyncio.Event()
 
-    async def both(ask: Ask) -> AsyncIterator[TaskEvent]:
-        if text_of(ask.parts) == "one":
-            yield task(ask, TaskState.WORKING)
-            await asking.wait()
-        yield task(ask, TaskState.INPUT_REQUIRED, message=f"{text_of(ask.parts)}?", time=1.0)
-
-    async with world(store, FakeAgent(both), patience=Patience(foreground=0.01)) as desk:
-        await desk.says("one")
-        await until(lambda: is_waiting(store))
-        await desk.says("two")
-        assert await desk.plugin.until(1) == ["two?"]
-        asking.set()
-        await desk.plugin.until(2)
-        await desk.says("Tuesday")
-        await until(lambda: any("Several questions" in text for text in desk.plugin.shown()))
-        assert len(desk.agent.asks) == 2
-
-
-async def test_a_number_says_which_of_the_open_questions_was_answered(store: Store) -> None:
-    asking = asyncio.Event()
-
-    async def both(ask: Ask) -> AsyncIterator[TaskEvent]:
+    async def books(ask: Ask) -> AsyncIterator[TaskEvent]:
         if ask.task_id is not None:
             yield task(ask, TaskState.COMPLETED, f"booked for {text_of(ask.parts)}", time=2.0)
             return
@@ -118,13 +100,25 @@ async def test_a_number_says_which_of_the_open_questions_was_answered(store: Sto
             await asking.wait()
         yield task(ask, TaskState.INPUT_REQUIRED, message=f"{text_of(ask.parts)}?", time=1.0)
 
-    async with world(store, FakeAgent(both), patience=Patience(foreground=0.01)) as desk:
+    async with world(store, FakeAgent(books), patience=Patience(foreground=0.01)) as desk:
         await desk.says("table")
         await until(lambda: is_waiting(store))
         await desk.says("car")
         assert await desk.plugin.until(1) == ["car?"]
         asking.set()
-        await desk.plugin.until(2)
+        assert await desk.plugin.until(2) == ["car?", "table?"]
+        yield desk
+
+
+async def test_with_several_questions_open_the_gateway_asks_which_and_starts_nothing(store: Store) -> None:
+    async with asked_twice(store) as desk:
+        await desk.says("Tuesday")
+        await until(lambda: "".join(desk.plugin.shown()).endswith("1. table\n2. car"))
+        assert len(desk.agent.asks) == 2
+
+
+async def test_a_number_says_which_of_the_open_questions_was_answered(store: Store) -> None:
+    async with asked_twice(store) as desk:
         await desk.says("Tuesday")
         await until(lambda: "".join(desk.plugin.shown()).endswith("1. table\n2. car"))
         await desk.says("2")
